@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lmtools.base.errors import UserError
     from lmtools.evaluate.corpus import Evaluation
     from lmtools.rescoring.weights import Weights
+    from lmtools.transcribe.transcriber import Transcriber
+    from lmtools.transcribe.transcript import Transcript
     from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable
 
 __all__ = [
@@ -33,6 +35,8 @@ __all__ = [
     "NBest",
     "ScoreTable",
     "TokenScores",
+    "Transcriber",
+    "Transcript",
     "UserError",
     "Weights",
     "bleu",
@@ -58,6 +62,8 @@ HOMES = {
     "lmtools.base.errors": ("UserError",),
     "lmtools.evaluate.corpus": ("Evaluation",),
     "lmtools.rescoring.weights": ("Weights",),
+    "lmtools.transcribe.transcriber": ("Transcriber",),
+    "lmtools.transcribe.transcript": ("Transcript",),
     "lmtools.types": ("Arc", "Final", "Hypothesis", "Lattice", "NBest", "ScoreTable"),
 }
 HOME_OF = {name: home for home, names in HOMES.items() for name in names}
@@ -69,6 +75,11 @@ def __getattr__(name: str):
         return importlib.import_module("lmtools.lattice")
     if name not in HOME_OF:
         raise AttributeError(f"module 'lmtools' has no attribute {name!r}")
+    from lmtools.base import doors
+
+    door = HOME_OF[name].split(".")[1]
+    if door in doors.DOORS and door not in doors.find_doors():
+        raise AttributeError(str(doors.lacks(door, f"lmtools.{name}")))
     value = getattr(importlib.import_module(HOME_OF[name]), name)
     globals()[name] = value
     return value

@@ -104,9 +104,7 @@ def named_sums(lattice: Lattice, arcs, final: int) -> dict[str, float]:
 
 
 def path_score(lattice: Lattice, weights: Mapping[str, float], arcs, final: int) -> float:
-    """The weighted score of a path; the feature `words` counts its words, and a score of weight 0
-    counts for nothing.
-    """
+    """The weighted score of a path; `words` counts, a score of weight 0 does not."""
     sums = {**named_sums(lattice, arcs, final), "words": len(words_of(lattice, arcs))}
     used = {name: weight for name, weight in weights.items() if weight}
     if any(sums[name] == -math.inf for name in used):

@@ -11,7 +11,7 @@ LINES, OPTIONS = 120, 15  # the most that a script may have
 # what a command of a stage may begin with, so that --dry-run prints what one can paste
 PROGRAMS = {"lmtools", "python3", "bash", "cp", "ln", "rm", "mkdir"}
 SHARED = {"score_sets", "rescore_sets"}  # of utils/rescore.sh, whose commands are programs
-WRAPPERS = {"each", "submit"}  # of utils/recipe.sh; a program stands behind them
+WRAPPERS = {"each", "submit"}  # of utils/each.sh; a program stands behind them
 FEEDS = {"echo", "quoted"}  # their lines go to `each`
 KEYWORDS = {"do", "then", "else", "!", "{"}  # what a command may stand behind
 ASSIGNMENT = re.compile(r"\w+\+?=")
@@ -153,6 +153,7 @@ def count_scripts(tree: Path) -> dict[str, tuple[int, int]]:
     """Return lines and options of each script, and the lines of what all stand on."""
     scripts = {path: Script(path) for path in find_scripts(tree)}
     counts = {path: (script.lines, len(script.options)) for path, script in scripts.items()}
-    for path in sorted([*tree.glob("utils/recipe*.*"), *tree.glob("utils/rescore.sh")]):
+    shared = [tree / "utils" / name for name in ("each.sh", "rescore.sh")]
+    for path in sorted([*tree.glob("utils/recipe*.*"), *shared]):
         counts[path] = (path.read_text().count("\n"), 0)
     return {str(path.relative_to(tree)): count for path, count in counts.items()}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Grids of runs that differ in one thing, from what run.sh left: gates, context, training, residual,
-# output, pieces and table1 of conf/grids, or a grid of one's own there.
+# output, pieces, cuts and table1 of conf/grids, or a grid of one's own there.
 #
 # After run_wikitext2.sh: --conf conf/wikitext2 --normaliser none --corpus wikitext2
 # --datadir data/wikitext2 --expdir exp/wikitext2; so with wikitext103 and gbw.

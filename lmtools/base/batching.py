@@ -44,9 +44,7 @@ def prepare_distinct(
 
 
 def batch_size(cost: int, rows: int) -> int:
-    """Return the number of sentences of `cost` model rows in a batch: as many eights as `rows`
-    hold, eight where four times as many do, else one.
-    """
+    """Return the sentences of `cost` rows in a batch: eights that `rows` hold, eight, or one."""
     if EIGHT * cost > 4 * rows:
         return 1
     return max(1, rows // cost // EIGHT) * EIGHT
@@ -60,11 +58,8 @@ def full_batch_size(model, sentences: Sequence) -> int:
 
 
 def plan_batches(costs: Sequence[int], rows: int | None, ragged: bool = False) -> list[list[int]]:
-    """Return indices into `costs` in batches of equal cost, each of `batch_size` sentences but for
-    the last of a cost; the cheapest first. `ragged`: of any costs, at most `rows` and
-    RAGGED_ROWS together, or one sentence.
-
-    `rows` None: sentences that are computed one by one, whose batches are any.
+    """Return indices into `costs` in batches of equal cost, the cheapest first. `ragged`: of any
+    costs, at most `rows` and RAGGED_ROWS together. `rows` None: batches are any.
     """
     result: list[list[int]] = []
     filled = 0  # rows of the last batch
@@ -87,9 +82,7 @@ def plan_batches(costs: Sequence[int], rows: int | None, ragged: bool = False) -
 
 
 def cut_batches(widths: np.ndarray, rows: int) -> np.ndarray:
-    """Return where the ascending `widths` are cut into batches of at most `rows` positions, padding
-    included; a sentence wider than that is a batch of its own.
-    """
+    """Return where ascending `widths` are cut into batches of at most `rows` positions, padded."""
     cuts, begin = [], 0
     while True:
         # Rows begin..end-1 are padded to widths[end-1]: the cost is ascending in `end`, so the last
@@ -128,9 +121,7 @@ def cut_windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
 
 
 def count_rows(length: int, longest: int, boundary: int, masked: bool) -> int:
-    """Return model rows of a sentence with `boundary` tokens around each window; `masked`: it is
-    read once for each of its tokens.
-    """
+    """Return model rows of a sentence in windows; `masked`: it is read once a token."""
     width = min(length, longest) + boundary
     return len(cut_windows(length, longest)) * (width * width if masked else width)
 

@@ -40,7 +40,6 @@ class Loader(yaml.SafeLoader):
     """
 
     def get_single_node(self):
-        """Return the document."""
         node = super().get_single_node()
         sizes: dict[int, int] = {}  # values of each node, written without aliases; 0: inside it
 
@@ -70,9 +69,7 @@ def refuse_twice(node: yaml.Node) -> None:
 
 
 def load_yaml(path) -> dict:
-    """Return the mapping in a YAML file; UserError with the line where it is malformed, and for a
-    named pipe.
-    """
+    """Return the mapping in a YAML file; UserError with the line where it is malformed."""
     try:
         refuse_pipe(path)
         content = yaml.load(read_bytes(path, LONGEST), Loader)
@@ -94,9 +91,7 @@ def load_yaml(path) -> dict:
 
 
 def find_lines(path: Path) -> dict[tuple[str, ...], int]:
-    """Return the line of each key of a YAML file, of each key and entry of these, and so on, and of
-    each line of text in a block.
-    """
+    """Return the line of each key and entry of a YAML file, and of each line of a text block."""
     lines: dict[tuple[str, ...], int] = {}
 
     def walk(node, above: tuple[str, ...]) -> None:
@@ -152,8 +147,7 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
             inner = node.get(group) or {}
             if not isinstance(inner, dict):
                 raise UserError(
-                    f"{assignment}: '{group}' is a single setting, no group; leave out what"
-                    " follows it"
+                    f"{assignment}: '{group}' is a single setting, no group; drop what follows"
                 )
             node[group] = dict(inner)
             node = node[group]
@@ -168,9 +162,7 @@ SOMEWHERE = "configuration"  # what settings are of that come from no file
 
 
 def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
-    """Return an instance of dataclass `cls` from nested mappings; names the class does not have and
-    values of another type are refused.
-    """
+    """Return an instance of dataclass `cls` from nested mappings; UserError for what is unfit."""
     if not isinstance(tree, Mapping):
         raise UserError(
             f"{source}: '{prefix.rstrip('.')}' is {show_value(tree)}; expected a group of settings"
@@ -196,9 +188,7 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
 
 
 def convert(kind, value, source, name):
-    """Return `value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3'
-    counts as a float (YAML 1.1 reads it as text).
-    """
+    """Return `value` as type `kind`; '1e-3' counts as a float (YAML 1.1 reads it as text)."""
     if dataclasses.is_dataclass(kind):
         return build(kind, value or {}, source, f"{name}.")
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -255,9 +245,7 @@ LATE = {"late": True}  # of a field of a dataclass that files of older versions 
 
 
 def as_tree(config) -> dict:
-    """Return nested mappings of a dataclass instance, without LATE fields that have their defaults:
-    what was made without them stays what it is.
-    """
+    """Return nested mappings of a dataclass instance, without LATE fields at their defaults."""
     late = {f.name: f.default for f in dataclasses.fields(config) if f.metadata.get("late")}
     return {
         name: value
@@ -272,23 +260,17 @@ def dump(config) -> str:
 
 
 def from_yaml(cls, path, assignments: Sequence[str] = ()):
-    """Return an instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose
-    settings it refines, and `key=value` on top.
-    """
+    """Return an instance of `cls` from a YAML file, its `base:` files and `key=value` on top."""
     return build(cls, override(read_layers(Path(path)), assignments), path)
 
 
 def read_layers(path: Path) -> dict:
-    """Return the mapping in `path` laid over that of its `base:` file (a path relative to it);
-    UserError if the bases form a circle.
-    """
+    """Return the mapping in `path` laid over that of its `base:` file, a path relative to it."""
     return functools.reduce(merge, list_layers(path).values(), {})
 
 
 def list_layers(path: Path) -> dict[Path, dict]:
-    """Return the mapping in each file that `path` refines, lowest first, and in `path` itself;
-    UserError for a base that is no file, and bases that form a circle.
-    """
+    """Return the mapping in each file that `path` refines, lowest first, and in `path` itself."""
     layers: dict[Path, dict] = {}
     seen: set[Path] = set()
     while True:

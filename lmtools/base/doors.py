@@ -28,6 +28,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ()),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
+    "transcribe": ("text, subtitles and times of recordings", ("transcribe",)),
     "translate": ("N-best lists of translations, by a translation model", ("translate",)),
     "vectors": ("vectors of sentences and words, and similarity", ("embed", "sts")),
 }
@@ -36,7 +37,6 @@ HOME = Path(__file__).parents[1]
 
 @functools.cache
 def find_doors() -> dict[str, ModuleType]:
-    """Return the doors that are there, by name."""
     return {
         name: importlib.import_module(f"lmtools.{name}")
         for name in DOORS
@@ -67,9 +67,7 @@ def hook(name: str):
 
 
 def open_door(door: str, place: str, what: str):
-    """Return what is at MODULE[:NAME] in a door; UserError without the door, which says that `what`
-    (an option, a format) needs it.
-    """
+    """Return what is at MODULE[:NAME] in a door; UserError without it: `what` needs the door."""
     if door not in find_doors():
         raise lacks(door, what)
     return load(f"lmtools.{door}.{place}")

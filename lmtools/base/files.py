@@ -48,7 +48,6 @@ REMEDIES = {
 
 
 def longest_line() -> int:
-    """Return the bytes that a line may have."""
     return current().max_line
 
 
@@ -66,9 +65,7 @@ def too_long(where: str, most: int, what: str = "a line") -> UserError:
 
 
 def stream_of(path) -> contextlib.AbstractContextManager:
-    """Return a context with the bytes of `path` (`-`: standard input, which stays open),
-    decompressed by its suffix (.gz, .xz, .bz2).
-    """
+    """Return a context with the decompressed bytes of `path` (`-`: standard input, left open)."""
     if path == "-":
         return contextlib.nullcontext(sys.stdin.buffer)
     return OPENERS.get(Path(path).suffix, open)(path, "rb")
@@ -87,19 +84,13 @@ def read_errors(path, place: Callable[[], str] | None = None) -> Iterator[None]:
 
 
 def refuse_pipe(path) -> None:
-    """Raise UserError for a named pipe where an artifact's file should be: it would be waited for.
-    Those of a shell (`<(command)`) are under /dev.
-    """
+    """Raise UserError for a named pipe in place of an artifact; a shell's are under /dev."""
     if Path(path).is_fifo() and not Path(path).is_relative_to("/dev"):
         raise UserError(f"{path}: is a pipe; give a file")
 
 
 def read_bytes(path, most: int | None = None) -> bytes:
-    """Return all of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
-
-    UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as
-    a line may have).
-    """
+    """Return all of `path` (`-`: standard input), decompressed; UserError beyond `most` bytes."""
     limit = WHOLE * longest_line() if most is None else most
     with read_errors(path), stream_of(path) as stream:
         data = stream.read(limit + 1)
@@ -114,11 +105,9 @@ def read_bytes(path, most: int | None = None) -> bytes:
 
 
 def read_lines(path) -> Iterator[tuple[int, str]]:
-    """Yield pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order
-    mark and CR before LF are dropped.
-
-    Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a
-    line longer than longest_line().
+    """Yield (line number from 1, line) of a UTF-8 text, lazily, without byte-order mark and CR
+    before LF. Only LF ends a line: others occur inside real transcripts. UserError for a line
+    longer than longest_line().
     """
     number = 0
     try:
@@ -189,9 +178,7 @@ def not_as_named(path) -> UserError | None:
 
 
 def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
-    """Return the user's view of bytes `head` that begin as a compressed file does, although `path`
-    is not read as one by its `suffix`, or None.
-    """
+    """Return the error for `head` of a compressed file that `suffix` does not say, or None."""
     name, right = next((kind for magic, kind in MAGIC.items() if re.match(magic, head)), ("", ""))
     if not name or right == suffix != "":
         return None

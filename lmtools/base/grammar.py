@@ -112,9 +112,7 @@ def fit(
 
 
 def list_places(tree, steps: list[str]) -> Iterator[tuple[list, Any]]:
-    """Yield the place and value of each part of a tree at a path as msgspec writes it, which leaves
-    out the names of a mapping's entries.
-    """
+    """Yield place and value of each part at msgspec's path, which leaves names of entries out."""
     if not steps:
         yield [], tree
     elif isinstance(tree, list):
@@ -127,9 +125,7 @@ def list_places(tree, steps: list[str]) -> Iterator[tuple[list, Any]]:
 
 
 def may_be_wrong(value, got: str | None) -> bool:
-    """Return whether msgspec may have complained of a value, of the kind that it `got`, or a number
-    out of bounds.
-    """
+    """Return whether msgspec may have complained of a value: what it `got`, or out of bounds."""
     if got:
         return GOT.get(type(value), "null") == got
     return not isinstance(value, int | float) or not 0 < value <= LARGEST
@@ -178,7 +174,6 @@ def step_into(kind, step) -> list:
 
 
 def spell_expected(what: str) -> str:
-    """Return in words what msgspec expected."""
     if not (kinds := re.findall(r"`([^`]+)`", what)):
         return "a finite number" if "Number out of range" in what else what
     named = [WORDS.get(name, name) for name in kinds[0].split(" | ")]
@@ -225,9 +220,7 @@ EXAMPLE = "give a name and what it means"
 def parse_pair(
     text: str, option: str = "", form: str = "NAME=VALUE", remedy: str = EXAMPLE, empty=False
 ) -> tuple[str, str]:
-    """Split `text` at the first `=`; UserError where either side lacks, unless the value may be
-    `empty`. `form` says what `text`, after `option`, should look like.
-    """
+    """Split `text` at the first `=`; UserError, with the `form` that it should have, otherwise."""
     name, sign, value = text.partition("=")
     if name and sign and (value or empty):
         return name, value

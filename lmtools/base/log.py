@@ -84,7 +84,6 @@ class ProgressBar:
 
     @property
     def plural(self) -> str:
-        """Return the unit of several."""
         return "MB" if self.unit == BYTES else f"{self.unit}s"
 
     def amount(self, value: float) -> str:
@@ -115,9 +114,7 @@ def track(
     unit: str,
     size: Callable[[Item], int] = lambda item: 1,
 ) -> Iterator[Item]:
-    """Yield `items`, and show how many of `total` units, `size` of each, are done: an item is when
-    the next is asked for.
-    """
+    """Yield `items`, and show how many of `total` units, `size` each, are done."""
     with ProgressBar(label, total, unit) as progress:
         for item in items:
             yield item

@@ -45,9 +45,7 @@ def option(default, help: str, **more) -> Any:
 
 @functools.cache
 def list_options(kind: type) -> dict[str, tuple[type, Any, Option]]:
-    """Return the declared options of a dataclass by name: type (without None), default,
-    declaration.
-    """
+    """Return the declared options of a dataclass by name: type, default, declaration."""
     hints = typing.get_type_hints(kind)
     return {
         field.name: (strip_none(hints[field.name]), field.default, field.metadata[OPTION])
@@ -63,9 +61,7 @@ def strip_none(hint) -> type:
 
 
 def check_options(instance) -> None:
-    """Raise UserError for a declared option whose value is none that it takes; None passes where it
-    is the default.
-    """
+    """Raise UserError for a declared option whose value is none that it takes."""
     for name, (kind, default, declared) in list_options(type(instance)).items():
         value = getattr(instance, name)
         if value is None and default is None:
@@ -86,9 +82,7 @@ CHECKS = {int: check_whole, float: check_number, str: check_text}
 
 
 def check_value(value, name: str, kind: type, declared: Option) -> None:
-    """Raise UserError for what is no number of a declared option, or below its least, or no
-    text.
-    """
+    """Raise UserError for what is no number or text that a declared option takes."""
     CHECKS[kind](value, name, *([] if declared.least is None else [kind(declared.least)]))
 
 
@@ -101,9 +95,7 @@ def check_items(value, name: str, kind: type, declared: Option) -> None:
 
 
 def parse_option(kind: type, name: str, text: str):
-    """Parse the value of a declared option from text; UserError for what is no value of its
-    type.
-    """
+    """Parse the value of a declared option from text; UserError for what is none."""
     wanted = list_options(kind)[name][0]
     try:
         if wanted is bool:
@@ -120,9 +112,7 @@ def parse_option(kind: type, name: str, text: str):
 
 
 def build_keywords(kind: type, options: Mapping, function: str, *more: str) -> dict[str, Any]:
-    """Return the keyword arguments of a function that are declared options of a dataclass, or among
-    `more`; TypeError for others.
-    """
+    """Return keyword arguments that are declared options or among `more`; TypeError for others."""
     for name in options:
         if name not in (*list_options(kind), *more):
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
@@ -130,9 +120,7 @@ def build_keywords(kind: type, options: Mapping, function: str, *more: str) -> d
 
 
 def describe_keywords(function, *kinds: type) -> None:
-    """Put the declared options of dataclasses into the signature of a function, in the place of its
-    `**options`, for help() and editors.
-    """
+    """Show the declared options of dataclasses in a function's signature, for `**options`."""
     signature = inspect.signature(function)
     named = [
         parameter
@@ -152,8 +140,6 @@ Kind = TypeVar("Kind")
 
 
 def fill(kind: type[Kind], values, **more) -> Kind:
-    """Make a dataclass of the values of its declared options in a namespace or a mapping, where
-    they are there, and of `more`.
-    """
+    """Make a dataclass of the values of its declared options in `values`, and of `more`."""
     given = values if isinstance(values, Mapping) else vars(values)
     return kind(**{name: given[name] for name in list_options(kind) if name in given} | more)

@@ -43,11 +43,8 @@ def add_yaml_seal(text: str) -> str:
 
 
 def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> dict:
-    """Return `tree` without its seal, which is checked: Damaged, with the remedy, where it does not
-    fit.
-
-    A mapping without one (of an older version, or edited) is taken as it is; with `warn` a line on
-    standard error says so.
+    """Return `tree` without its seal; Damaged where that does not fit. A mapping without one
+    passes, with a warning if `warn`.
     """
     rest = {name: value for name, value in tree.items() if name != SEAL}
     if SEAL not in tree:
@@ -77,9 +74,7 @@ def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = Tr
 
 
 def read_json(path, remedy: str = REMEDY) -> dict:
-    """Return the mapping in a JSON file, without the seal of older versions; UserError if it holds
-    no JSON object.
-    """
+    """Return the mapping in a JSON file, without the seal of older versions; else UserError."""
     tree = parse_json(read_bytes(path), path, remedy)
     tree.pop(SEAL, None)
     return tree

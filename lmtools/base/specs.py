@@ -101,9 +101,7 @@ def find_paths(lm: str) -> list[str]:
 
 
 def parse_mixture(text: str) -> tuple[list[str], list[float]]:
-    """Parse the models, installed ones by name, and the weights of `mix:A=0.6,B=0.4`; the last
-    weight may be left out.
-    """
+    """Parse the models and weights of `mix:A=0.6,B=0.4`; the last weight may be left out."""
     lms, weights = [], []
     for part in text.removeprefix(MIX).split(","):
         lm, sign, weight = part.rpartition("=")

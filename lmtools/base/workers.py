@@ -43,9 +43,8 @@ Item, Result = TypeVar("Item"), TypeVar("Result")
 
 @dataclass(frozen=True)
 class Work:
-    """Function `act` of an item, to which what `load()` returns, called once a process, comes first
-    where there is one. `context`: settings of the call that the work is for; `forks`: whether
-    processes may be forks of this one.
+    """Function `act` of an item, behind what `load()` returns once a process, if there is one;
+    `context`: settings of the call; `forks`: whether processes may be forks.
     """
 
     act: Callable
@@ -73,14 +72,10 @@ def map_ordered(
     remedy: str = REMEDY,
     context: Context | None = None,
 ) -> Iterator[Result]:
-    """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or there is one
-    item.
-
-    `act` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()`
-    returns, called once a process, is its first argument. An item is taken when it is needed, AHEAD
-    * nj at most before their results are. An exception of `act` is raised here in the place of its
-    result; UserError, within seconds, when a worker is killed: what died, and the `remedy`.
-    Processes have the settings of `context`, or those of the caller.
+    """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or one item. `act`
+    is pickled once; what `load()` returns, called once a process, is its first argument. Items are
+    taken when needed, AHEAD * nj before their results. An exception of `act` is raised in the place
+    of its result, and UserError, with the `remedy`, when a worker is killed.
     """
     work = Work(act, load, context or current())
     return (result for _, result in run_numbered(work, items, nj, remedy))
@@ -105,9 +100,7 @@ def as_completed(
 def run_numbered(
     work: Work, items: Iterable, nj: int, remedy: str, *, ordered: bool = True
 ) -> Iterator[tuple[int, Any]]:
-    """Yield pairs (number of the item, its result) by `nj` processes; if `ordered` by this process
-    where nothing is gained by another.
-    """
+    """Yield (number of the item, result) by `nj` processes, or here if that is as good."""
     items = iter(items)
     if ordered:
         head = list(itertools.islice(items, 2 if nj > 1 else 0))
@@ -126,9 +119,7 @@ def run_numbered(
 def take_finished(
     waiting: dict[Future, int], most: int, ordered: bool
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the results of finished work of `waiting` (`ordered`: from its beginning), and of more
-    until at most `most` waits; results before errors.
-    """
+    """Yield results of finished `waiting` work (`ordered`: from its beginning) till `most` wait."""
     while waiting:
         awaited = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
         if len(waiting) > most:
@@ -141,9 +132,8 @@ def take_finished(
 
 
 class WorkerPool:
-    """At most `nj` processes, one started with each of the first items; all end on leaving.
-
-    When one dies, all are ended, and all work that is not done fails with the same UserError.
+    """At most `nj` processes, started with the first items. When one dies, all end, and all work
+    that is not done fails with the same UserError.
     """
 
     def __init__(self, work: Work, nj: int, remedy: str = REMEDY):
@@ -167,7 +157,6 @@ class WorkerPool:
             worker.connection.close()
 
     def submit(self, item) -> Future:
-        """Return the future result for an item."""
         if len(self.workers) < self.nj:
             try:
                 self.workers.append(Worker(self))
@@ -192,9 +181,7 @@ class WorkerPool:
 
 
 def can_fork() -> bool:
-    """Return whether this process may be forked: on Linux, by its only thread, since what others
-    held locked would stay locked in a fork for ever.
-    """
+    """Return whether this process may be forked: on Linux, by its only thread."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
@@ -239,7 +226,6 @@ class Worker:
                 future.set_exception(error)
 
     def result(self, item):
-        """Return the result of the process for an item."""
         if self.pool.death:
             raise self.pool.death
         message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
@@ -276,9 +262,7 @@ def without_local_modules() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the block ends, and keep processes that are started in it from hearing of
-    it, not even while Python starts in them.
-    """
+    """Delay Ctrl-C until the block ends; processes started in it never hear of it."""
     # starting it, which the first process would do, lets interrupts through
     with without_local_modules():
         resource_tracker.ensure_running()
@@ -298,9 +282,7 @@ def without_interrupts() -> Iterator[None]:
 
 
 def serve(connection, parent: int | None, threads: int | None, work: Work | None) -> None:
-    """Run a worker process: read its work, which a fork has, then answer item after item until the
-    pipe ends; torch, where it is loaded, uses `threads`.
-    """
+    """Run a worker: read its work, which a fork has, then answer items until the pipe ends."""
     end_with_parent(parent)
     with contextlib.suppress(EOFError, OSError):
         content = b"" if work else connection.recv_bytes()
@@ -322,9 +304,7 @@ def fail(error: Exception, item) -> None:
 
 
 def end_with_parent(parent: int | None) -> None:
-    """Have this process end when its parent does, however that ends: at once on Linux, elsewhere as
-    soon as a thread may run.
-    """
+    """Have this process end when its parent does: at once on Linux, else when a thread may run."""
     if parent is not None and sys.platform == "linux":
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before the call

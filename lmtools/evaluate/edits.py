@@ -15,9 +15,7 @@ from rapidfuzz.distance import Levenshtein
 
 @dataclass(frozen=True)
 class Counts:
-    """Errors of one or many hypotheses; `length` is the number of reference words (or
-    characters).
-    """
+    """Errors of hypotheses; `length` is the number of reference words (or characters)."""
 
     substitutions: int
     deletions: int
@@ -31,9 +29,7 @@ class Counts:
 
     @property
     def rate(self) -> float:
-        """Errors in percent of the reference; over an empty reference each insertion is 100%, as
-        jiwer has it.
-        """
+        """Errors in percent; over an empty reference each insertion is 100%, as in jiwer."""
         return 100 * self.errors / max(self.length, 1)
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -46,24 +42,19 @@ class Counts:
 
 
 def number_units(units: Sequence[str], ids: dict[str, int]) -> list[int]:
-    """Return `units` as numbers, new ones entered into `ids`: RapidFuzz compares hashes, and equal
-    numbers are equal words for certain.
-    """
+    """Return `units` as numbers, equal for equal units alone; new ones are entered into `ids`."""
     return [ids.setdefault(unit, len(ids)) for unit in units]
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """A hypothesis beside a reference of `length` units; `edits` are RapidFuzz's (replace, delete
-    or insert, place in the reference, place in the hypothesis), in order.
-    """
+    """A hypothesis beside a reference of `length` units, and RapidFuzz's `edits` in order."""
 
     length: int
     edits: Sequence[tuple[str, int, int]]
 
     @property
     def counts(self) -> Counts:
-        """The error counts."""
         tags = [tag for tag, _, _ in self.edits]
         return Counts(*map(tags.count, LETTERS), self.length)
 
@@ -81,9 +72,7 @@ LETTERS = {"replace": "S", "delete": "D", "insert": "I"}
 
 
 def align(ref: Sequence[str], hyp: Sequence[str]) -> Alignment:
-    """Return hypothesis `hyp` aligned with reference `ref` (words, or characters): once for its
-    counts and its steps.
-    """
+    """Return hypothesis `hyp` aligned with reference `ref`: counts and steps."""
     ids: dict[str, int] = {}
     edits = Levenshtein.editops(number_units(ref, ids), number_units(hyp, ids))
     return Alignment(len(ref), edits.as_list())

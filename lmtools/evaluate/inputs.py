@@ -37,9 +37,7 @@ class Texts:
 
 
 def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
-    """Load the texts in `path`: of the format `spec`, or else of one that recognises it, or Kaldi
-    text; those of a trn with its `markup` if asked for.
-    """
+    """Load the texts in `path`: of the format `spec`, one that recognises it, or Kaldi text."""
     name = spec or (KALDI if path == "-" else detect(path, default=KALDI))
     if spec is None and name == KALDI:
         return Texts(path, read_kaldi(path, "--plain", f"name its format: --format {KALDI}"))
@@ -58,10 +56,8 @@ def load_plain(path: str) -> Texts:
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
-    """Return the references in files: those of their lists, or else their texts themselves; of
-    several files several an utterance.
-
-    UserError where an utterance of the one file is not in the other.
+    """Return the references in files: of their lists, or their texts; of several files several an
+    utterance. UserError where the files have other utterances.
     """
     first, *more = [own_references(source) for source in sources]
     if not more:
@@ -112,8 +108,7 @@ def same_length(ref: Texts, hyp: Texts) -> None:
     """Raise UserError unless two plain texts have as many lines."""
     if len(ref.texts) != len(hyp.texts):
         raise UserError(
-            f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
-            " line a reference line"
+            f"{hyp.path}: {len(hyp.texts)} lines, {len(ref.texts)} in {ref.path}; give as many"
         )
 
 
@@ -144,9 +139,7 @@ def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
 
 @dataclass(frozen=True)
 class TextRules:
-    """A function text -> text for both sides, or a global map of NIST, which has rules for each
-    side, and what signatures say of it.
-    """
+    """A function text -> text for both sides, or NIST's global map, and what signatures say."""
 
     change: Callable[[str], str]
     signature: str
@@ -156,9 +149,8 @@ class TextRules:
     def read(
         cls, forms: Sequence[str], normaliser: str | None, map_words: str | None
     ) -> "TextRules | None":
-        """Return the rules of forms of Unicode (names in UNIFIERS), after them of a normaliser's
-        spec, and then of a file of other words for some, as `lmtools convert` has them; None
-        without any.
+        """Return the rules of forms of Unicode, then of a normaliser, then of a file of words, as
+        `lmtools convert` has them; None without any.
         """
         if not (forms or normaliser or map_words):
             return None
@@ -177,8 +169,7 @@ class TextRules:
         """Return the rules of a global map; UserError beside `others`."""
         if any(others):
             raise UserError(
-                f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
-                " --map-words"
+                f"{path}: --glm has rules of its own; leave out --normaliser, --unify, --map-words"
             )
         glm = open_door("nist", "glm:GlobalMap", "--glm")(path)
         return cls(str, glm.signature, glm)
@@ -195,9 +186,7 @@ class TextRules:
         return replace(source, texts=texts, lists=lists)
 
     def find_change(self, side: str, kind: str | None = None) -> Callable[[str], str]:
-        """Return what rewrites a text of a side. A global map takes references as an stm and
-        hypotheses as a ctm, word by word, unless they come from a trn.
-        """
+        """Return what rewrites a side. A global map sees an stm, and a ctm or a trn."""
         if not self.glm:
             return self.change
         kind = kind or ("stm" if side == "ref" else "ctm")

@@ -88,19 +88,14 @@ class ErrorRate:
     width = 4
 
     def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
-        """Return integers (hypotheses, 4): substitutions, deletions, insertions, reference length
-        of each hypothesis.
-        """
+        """Return substitutions, deletions, insertions, reference length: int (hypotheses, 4)."""
         return self.sum_up([self.align(ref, hyp) for hyp in hyps])
 
     def align(self, ref: str, hyp: str) -> Alignment:
-        """Return a hypothesis aligned in the metric's units; UserError where there are several
-        references.
-        """
+        """Return a hypothesis aligned in the metric's units; UserError for several references."""
         if not isinstance(ref, str):
             raise UserError(
-                f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
-                " bleu, chrf or ter"
+                f"{len(ref)} references: {self.title} takes one; give one, or take bleu, chrf, ter"
             )
         if self.nist:
             return find_nist_aligner()(ref, hyp, self.nist)
@@ -113,28 +108,20 @@ class ErrorRate:
         return np.array(rows, dtype=np.int64).reshape(-1, self.width)
 
     def score(self, totals: np.ndarray) -> np.ndarray:
-        """Return percent (...,) from summed statistics (..., 4); over an empty reference each
-        insertion is 100%.
-        """
+        """Return percent (...,) from summed statistics (..., 4)."""
         totals = np.asarray(totals)
         return 100 * totals[..., :3].sum(-1) / np.maximum(totals[..., 3], 1)
 
     def length(self, totals: np.ndarray) -> np.ndarray:
-        """Return the units of references (...,) from statistics (..., 4); a score of none is
-        undefined.
-        """
+        """Return the units of references (...,) from statistics (..., 4)."""
         return totals[..., 3]
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the quality of each hypothesis by itself (...,) from statistics (..., 4), higher
-        is better: minus its errors.
-        """
+        """Return the quality of each hypothesis, higher is better: minus its errors."""
         return -statistics[..., :3].sum(-1)
 
     def cap(self, statistics: np.ndarray) -> np.ndarray:
-        """Return statistics (..., 4) in which no hypothesis has more errors than its reference has
-        units (one, if it is empty): insertions beyond that are not counted.
-        """
+        """Return statistics without insertions beyond as many errors as the reference has units."""
         beyond = statistics[..., :3].sum(-1) - np.maximum(statistics[..., 3], 1)
         capped = statistics.copy()
         capped[..., 2] -= np.maximum(beyond, 0)
@@ -147,7 +134,6 @@ class ErrorRate:
         return f"{split}; {counts.length} {self.unit}"
 
     def change(self, fields: Mapping) -> "ErrorRate":
-        """Return the metric with what its options change."""
         return replace(self, **fields)
 
     @property
@@ -159,9 +145,7 @@ class ErrorRate:
 
 
 class Metrics(dict[str, ErrorRate | Sacre]):
-    """The metrics by name. [spec] is also one with options, as NAME:option=value,... says;
-    UserError where that is none.
-    """
+    """The metrics by name; [spec] is also NAME:option=value,..., else UserError."""
 
     def __missing__(self, spec: str) -> ErrorRate | Sacre:
         return find_metric(spec)[1]
@@ -169,9 +153,7 @@ class Metrics(dict[str, ErrorRate | Sacre]):
 
 @functools.cache
 def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
-    """Find the metric that NAME or NAME:option=value,... means, under the name that all ways to
-    write it have: without options of default values.
-    """
+    """Find the metric of NAME or NAME:option=value,..., and its one name without defaults."""
     name, _, rest = spec.partition(":")
     if name not in METRICS:
         raise UserError(f"no metric is called {name!r:.40}; known are {', '.join(METRICS)}")
@@ -252,9 +234,7 @@ METRICS = Metrics(
 
 
 def find_aligner(metric: str) -> ErrorRate:
-    """Return what aligns texts in the units of a metric: its own error rate, or one of the tokens
-    or characters that BLEU, chrF and TER count.
-    """
+    """Find what aligns texts in a metric's units: its error rate, or that of its tokens."""
     measure = METRICS[metric]
     if isinstance(measure, ErrorRate):
         return measure

@@ -20,9 +20,7 @@ def reference(nbest: NBest) -> str | tuple[str, ...]:
 
 
 def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
-    """Return the metric's statistics of every hypothesis: one array (hypotheses, width) a list;
-    they add up over utterances.
-    """
+    """Return statistics of every hypothesis, an array (hypotheses, width) a list."""
     compute = METRICS[metric].statistics
     return [compute(reference(nbest), [hyp.text for hyp in nbest.hyps]) for nbest in nbests]
 
@@ -30,11 +28,8 @@ def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
 def nbest_errors(
     nbests: Sequence[NBest], metric: str = "wer"
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return errors of every hypothesis and the reference lengths: integer arrays, (hypotheses,) a
-    list and (utterances,).
-
-    `metric` is "wer" or "cer". An empty list has an empty array; its utterance still counts, with
-    all its words deleted.
+    """Return errors of every hypothesis, an int array a list, and reference lengths (utterances,);
+    an empty list has all its words deleted. `metric` is "wer" or "cer".
     """
     rate = METRICS[metric]
     assert isinstance(rate, ErrorRate), metric
@@ -62,9 +57,7 @@ def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = Non
 def oracle_curve(
     statistics: Sequence[np.ndarray], metric: str, depth: int | None = None
 ) -> np.ndarray:
-    """Return the curve of `oracle` from the statistics of filled lists, one array (hypotheses,
-    width) each.
-    """
+    """Return the curve of `oracle` from statistics (hypotheses, width) of filled lists."""
     measure = METRICS[metric]
     depth = depth or max([1, *map(len, statistics)])
     totals = np.zeros((depth, measure.width))
@@ -77,9 +70,7 @@ def oracle_curve(
 def oracle_texts(
     nbests: Sequence[NBest], statistics: Sequence[np.ndarray], metric: str
 ) -> dict[str, str]:
-    """Return the oracle's choice from whole lists by utterance: the first of those hypotheses that
-    are best by themselves.
-    """
+    """Return the oracle's choice by utterance: the first of the best hypotheses."""
     gain = METRICS[metric].gain
     return {
         nbest.utt: fill_empty(nbest).hyps[int(gain(rows).argmax())].text
@@ -94,9 +85,7 @@ def running_argmax(gains: np.ndarray) -> np.ndarray:
 
 
 def describe_new(nbests: Sequence[NBest], longer: Sequence[NBest], out: str) -> Iterator[str]:
-    """Yield how many hypotheses are new in the lists `longer`, which are written to `out`, and what
-    they could reach with them.
-    """
+    """Yield how many hypotheses of `longer` are new, and what they could reach."""
     new = [len(more.hyps) - len(nbest.hyps) for nbest, more in zip(nbests, longer, strict=True)]
     yield f"{out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists"
     if all(nbest.ref is not None for nbest in nbests):

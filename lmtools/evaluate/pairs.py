@@ -16,20 +16,16 @@ BLOCK = 1 << 22  # counts of n-grams held at once
 
 
 def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.ndarray:
-    """Return the quality of each text with text refs[j] as its reference: floats (texts, refs),
-    METRICS[metric]'s `gain`.
-
-    Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to
-    sacrebleu's), minus percent for TER.
+    """Return the quality of each text with text refs[j] as its reference, (texts, refs):
+    METRICS[metric]'s `gain`, minus errors for WER and CER, percent for BLEU and chrF, minus percent
+    for TER.
     """
     name = metric.partition(":")[0] if not getattr(METRICS[metric], "nist", None) else metric
     return PAIRS.get(name, one_by_one)(METRICS[metric], texts, np.asarray(refs, dtype=np.int64))
 
 
 def sentence_signature(metric: str) -> str:
-    """Return the metric's signature at sentence level, where BLEU has the orders that the sentence
-    has (sacrebleu's effective order).
-    """
+    """Return the signature at sentence level, where BLEU has sacrebleu's effective order."""
     return METRICS[metric].signature.replace("eff:no", "eff:yes")
 
 
@@ -75,11 +71,8 @@ def chrf(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
 def overlaps(
     sequences: Sequence[Sequence[int]], refs: np.ndarray, order: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the n-grams of each sequence of numbers (sequences, order), and those it shares with
-    sequence refs[j] (sequences, refs, order).
-
-    An n-gram is shared as often as the one of both has it that has it less often. Both are floats,
-    n from 1.
+    """Count n-grams of each sequence (sequences, order) and those shared with sequence refs[j], as
+    often as both have them (sequences, refs, order); floats, n from 1.
     """
     lengths = np.array([len(sequence) for sequence in sequences])
     units = np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])
@@ -99,11 +92,8 @@ def overlaps(
 
 
 def common(owner: np.ndarray, grams: np.ndarray, sequences: int, refs: np.ndarray) -> np.ndarray:
-    """Return sums (sequences, refs) over n-grams of the smaller of both sequences' counts; n-gram
-    grams[i] occurs in sequence owner[i].
-
-    min(a, b) is the number of levels t >= 1 with a >= t and b >= t: one product of matrices of
-    zeros and ones a level.
+    """Return sums (sequences, refs) over n-grams of the smaller of both counts, of grams[i] in
+    sequence owner[i]: a product of 0-1 matrices for each level that both reach.
     """
     total = np.zeros((sequences, len(refs)))
     kinds = grams.max(initial=-1) + 1

@@ -63,9 +63,7 @@ def refuse_missing_model(tokeniser: str | None) -> None:
 
 @dataclass(frozen=True)
 class SacrePaired:
-    """Result of sacrebleu's paired bootstrap: both scores, first minus second, p, signature; the
-    first's 95% interval is `mean` +- `half_width`.
-    """
+    """sacrebleu's paired bootstrap; the first's 95% interval is `mean` +- `half_width`."""
 
     score: float
     against: float
@@ -189,11 +187,8 @@ class Sacre:
 
 
 def bleu(totals: np.ndarray) -> np.ndarray:
-    """Return BLEU (...,) from statistics (..., 10): hypothesis length, reference length, 4 matches,
-    4 totals. 0 where an order has no n-gram.
-
-    The k-th order without a match counts 1 / 2^k matches (NIST smoothing, method 3 of Chen and
-    Cherry 2014).
+    """Return BLEU (...,) from (..., 10): both lengths, 4 matches, 4 totals; 0 where an order has no
+    n-gram. NIST smoothing (method 3 of Chen and Cherry 2014).
     """
     logs, penalty = bleu_parts(totals)
     defined = totals[..., 2 + BLEU_ORDER :].all(-1) & totals[..., 2 : 2 + BLEU_ORDER].any(-1)
@@ -219,11 +214,8 @@ def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chrf(totals: np.ndarray) -> np.ndarray:
-    """Return chrF2 (...,) from statistics (..., 18): n-grams of the hypothesis, of the reference,
-    and matches, for each of 6 orders.
-
-    Precision and recall are means over the orders that both sides have (sacrebleu's effective
-    order).
+    """Return chrF2 (...,) from statistics (..., 18): n-grams of both sides and matches, of 6
+    orders, with sacrebleu's effective order.
     """
     # (..., 6) each
     hyp, ref, matches = np.moveaxis(totals.reshape(*totals.shape[:-1], CHRF_ORDER, 3), -1, 0)

@@ -35,9 +35,7 @@ def figure(score: float | None, interval: Sequence[float] | None = None, percent
 
 
 def defined(metric: str, total: np.ndarray, value):
-    """Return a figure of summed statistics; None where the references have no units, so that it is
-    undefined.
-    """
+    """Return a figure of summed statistics; None where it is undefined."""
     return value if METRICS[metric].length(total) else None
 
 
@@ -56,9 +54,7 @@ def part_lines(metric: str, by: str, parts: Sequence[Stratum]) -> Iterator[str]:
 
 
 def word_lines(errors: WordErrors) -> Iterator[str]:
-    """Yield the most frequent confusions, deletions and insertions, and the units of references
-    with most errors, MOST of each.
-    """
+    """Yield the most frequent confusions, deletions, insertions and wrong units, MOST of each."""
     confusions = [(" -> ".join(map(quote, pair)), n) for pair, n in rank(errors.confusions)]
     tables = {
         "confusions": confusions,
@@ -109,7 +105,6 @@ def missing_line(evaluation: Evaluation) -> str:
 
 
 def oracle_line(metric: str, curve: np.ndarray) -> str:
-    """Return the oracle at some list depths."""
     depths = [depth for depth in DEPTHS if depth < len(curve)] + [len(curve)]
     return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(
         f"{depth}: {curve[depth - 1]:.2f}" for depth in depths
@@ -117,7 +112,6 @@ def oracle_line(metric: str, curve: np.ndarray) -> str:
 
 
 def bootstrap_line(result: Bootstrap) -> str:
-    """Return the paired bootstrap in one line."""
     low, high = result.difference_interval
     share = (
         f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap"
@@ -130,7 +124,6 @@ def bootstrap_line(result: Bootstrap) -> str:
 
 
 def groups_line(by: str, result: GroupTests) -> str:
-    """Return the tests with whole groups as units in one line."""
     kind = by.partition("=")[0]
     return (
         f"by whole {kind}s ({result.groups}: {result.better} better, {result.worse} worse):"
@@ -149,9 +142,7 @@ def sacre_line(result: SacrePaired) -> str:
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:
-    """Return the matched pairs test in one line, and the sign test where it is undefined or of
-    fewer segments than FEW.
-    """
+    """Return the matched pairs test in one line, with the sign test where it needs that."""
     mean = NONE if result.mean is None else f"{result.mean:+.3f}"
     line = f"matched pairs (MAPSSWE): {result.segments} segments, {mean} errors a segment, "
     if result.z is None:
@@ -165,9 +156,7 @@ def matched_pairs_line(result: MatchedPairs) -> str:
 
 
 def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
-    """Return an evaluation as JSON holds it, null for an undefined score; of the error rates also
-    the counts.
-    """
+    """Return an evaluation as JSON holds it; of error rates also the counts."""
     metric, total = evaluation.metric, evaluation.total
     counts = count_tree(metric, total)
     return {

@@ -37,9 +37,7 @@ def find_lists(path, form: str | None = None) -> tuple[str, str]:
 
 
 def find_references(path, form: str, utts: Collection[str]) -> str | None:
-    """Return the file beside the lists `path` that has a reference for each of `utts`, by their ids
-    or by one rule of `pair_ids`; None where there is none.
-    """
+    """Return the file beside the lists with a reference for each of `utts`, by `pair_ids`."""
     for file in list_places(Path(path), form):
         try:
             if file.is_file() and pair_ids(utts, read_texts(file)):

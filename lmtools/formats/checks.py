@@ -18,9 +18,7 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 def identifier(utt: str, where: str) -> str:
-    """Return `utt` if it can be a key of Kaldi text (not empty, no white space, no byte-order mark
-    in front); UserError otherwise.
-    """
+    """Return `utt` if it can be a key of Kaldi text; UserError otherwise."""
     if not utt or any(c.isspace() for c in utt) or utt.startswith("\ufeff"):
         raise UserError(
             f"{where}: utterance id {utt!a} is empty or holds white space or a byte-order mark;"
@@ -30,9 +28,7 @@ def identifier(utt: str, where: str) -> str:
 
 
 def file_name(name: str, where: str, what: str = "utterance id") -> str:
-    """Return `name` if it can be that of a file in a directory of lists; UserError for separators,
-    control characters, hidden and long names.
-    """
+    """Return `name` if it can name a file in a directory of lists; UserError otherwise."""
     if (
         re.search(r"[/\x00-\x1f\x7f-\x9f]", name)
         or name.startswith(".")
@@ -69,9 +65,7 @@ class Utterances(set[str]):
 
 
 def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
-    """Yield rows (where, utterance, ...) gathered by utterance, each as soon as the next one
-    starts; UserError for one that comes back.
-    """
+    """Yield rows (where, utterance, ...) by utterance; UserError for one that comes back."""
     utterances = Utterances()
     for utt, group in groupby(rows, key=lambda row: row[1]):
         lines = list(group)
@@ -79,9 +73,7 @@ def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
 
 
 def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset | None:
-    """Return the names of the score components of `nbest`'s hypotheses; UserError where they
-    differ, also from `names` (None: any).
-    """
+    """Return the names of a list's scores; UserError where they differ, also from `names`."""
     for rank, hyp in enumerate(nbest.hyps, 1):
         if hyp.scores.keys() != names:
             present = frozenset(
@@ -151,16 +143,11 @@ def component(name: str, where: str) -> str:
 
 
 def list_names(names: Collection[str]) -> str:
-    """List names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
 
 
 def one_score(hyp: Hypothesis, where: str) -> float | None:
-    """Return the score of `hyp` for a format with room for one: `total` of rescored lists, else
-    `am`; None if it has no scores.
-
-    UserError if it has other scores and no total.
-    """
+    """Return the one score of `hyp`: `total`, else `am`, None without; UserError for others."""
     if TOTAL not in hyp.scores and hyp.scores.keys() - {"am"}:
         names = list_names(hyp.scores)
         raise UserError(
@@ -171,9 +158,7 @@ def one_score(hyp: Hypothesis, where: str) -> float | None:
 
 
 def only_hypothesis(nbest: NBest, path) -> Hypothesis | None:
-    """Return the hypothesis of a list for a format that holds one an utterance, None of an empty
-    list; UserError for a list of more.
-    """
+    """Return the only hypothesis of a list, None of an empty one; UserError for more."""
     if len(nbest.hyps) > 1:
         raise UserError(
             f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut the"

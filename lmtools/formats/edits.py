@@ -34,10 +34,8 @@ def rewrite_list(
     refs: Callable[[str], str] | None = None,
     keep: bool = False,
 ) -> NBest:
-    """Apply `hyps` to the texts of hypotheses and `refs` to those of references; None: they stay.
-
-    A text that does not change keeps its extras. With `keep`, hypotheses have what they were as
-    `written`.
+    """Apply `hyps` and `refs` to the texts of a list; one that does not change keeps its extras,
+    one that does is kept as `written` with `keep`.
     """
     if hyps:
         changed = tuple(rewrite_hypothesis(hyp, hyps(hyp.text), keep) for hyp in nbest.hyps)
@@ -94,17 +92,14 @@ def strip_marks(nbest: NBest) -> NBest:
 
 
 def texts_of(nbest: NBest) -> list[str]:
-    """Return the texts of all hypotheses and references of a list."""
     return [*(hyp.text for hyp in nbest.hyps), nbest.ref or "", *nbest.more_refs]
 
 
 def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: bool = False) -> NBest:
-    """Merge the hypotheses that `normalise` makes the same words, at their best rank.
-
-    What stays is the hypothesis of the best total (`find_total`; the best rank of equals, and where
-    no total is known), as it was; in a pool it is of all the systems that had it. With `mass` each
-    has the score MASS: the log of the sum of the probabilities of all that were merged. UserError
-    about `source` where no total is known then.
+    """Merge the hypotheses that `normalise` makes the same words, at their best rank; the one of
+    the best total stays (the best rank of equals), in a pool as one of all its systems. With `mass`
+    each has the score MASS, the log of the summed probabilities. UserError about `source` where
+    that needs a total and none is known.
     """
     total = find_total(nbest)
     if mass and nbest.hyps and total is None:
@@ -137,9 +132,7 @@ def keep_systems(best: Hypothesis, group: Sequence[Hypothesis]) -> Hypothesis:
 
 
 def find_total(nbest: NBest) -> str | None:
-    """Find the score of a list that ranks hypotheses: `total`, or the only one; None without
-    either.
-    """
+    """Find the score that ranks hypotheses: `total`, or the only one; else None."""
     names = {name for hyp in nbest.hyps for name in hyp.scores if not name.startswith(SYSTEM)}
     name = TOTAL if TOTAL in names else min(names) if len(names) == 1 else None
     return name if all(name in hyp.scores for hyp in nbest.hyps) else None
@@ -158,10 +151,8 @@ def cut_list(nbest: NBest, depth: int) -> NBest:
 
 
 def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:
-    """Apply `change` to the words of a lattice; an arc whose word it empties is epsilon.
-
-    An arc with another word (case apart) has no VARIANT any more. UserError where a word becomes
-    two.
+    """Apply `change` to the words of a lattice; an emptied word is epsilon, a changed one has no
+    VARIANT. UserError where a word becomes two.
     """
     changed = {word: change(word).split() for word in set(lattice.words) - {None}}
     if split := sorted(word for word, parts in changed.items() if len(parts) > 1):
@@ -224,8 +215,6 @@ def spell(text: str, spellings: Mapping[str, str]) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return `text` with its first letter in upper case, unless a digit comes before: what
-    truecasing took from the head of a sentence.
-    """
+    """Return `text` with an upper-case first letter, as before truecasing, but after digits."""
     first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
     return text[:first] + text[first : first + 1].upper() + text[first + 1 :]

@@ -21,20 +21,15 @@ UNREADABLE = (UserError, ValueError, KeyError, TypeError, AttributeError, Recurs
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """The list of an utterance, without its reference, and what the run notes of it by name: texts
-    and numbers.
-    """
+    """The list of an utterance, without reference, and what the run notes by name."""
 
     nbest: NBest
     notes: Mapping[str, str | float] = field(default_factory=lambda: EMPTY)
 
 
 class Journal:
-    """The entries of one output by one model with one set of options (`signature`), in a file
-    beside the output whose name says which: other options have another, and none is lost.
-
-    A line that was cut by a kill, or damaged since, or is of another signature, counts as not
-    written.
+    """The entries of one output by one model and options (`signature`), in a file beside the
+    output. A line that was cut, damaged, or is another's counts as not written.
     """
 
     def __init__(self, out, signature: Mapping):
@@ -46,7 +41,6 @@ class Journal:
         return digest({**tree, "of": self.subject})
 
     def read(self) -> dict[str, JournalEntry]:
-        """Return the last entry of each utterance."""
         entries = {}
         for number, line in raw_lines(self.path) if self.path.is_file() else ():
             with contextlib.suppress(*UNREADABLE):

@@ -58,9 +58,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """Read the N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of
-    anything that is not as the format says.
-    """
+    """Read the N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line."""
     utterances, names = Utterances(), None
     for number, text in read_lines(path):
         if text.strip():

@@ -37,11 +37,8 @@ NUMBERED = np.dtype([("size", "i1"), ("value", "<i4")])  # an int as Kaldi's bas
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One entry of a table: its key and the stream that stands at its value, which must be read
-    before the next entry is asked for.
-
-    `binary` says whether Kaldi's mark of binary data was there (it is read); `where` is
-    `path:line`, or names key and byte of binary data.
+    """One entry of a table: its key, and the stream at its value, which must be read before the
+    next one. `binary`: Kaldi's mark was there; `where` is its place.
     """
 
     key: str
@@ -116,9 +113,7 @@ def read_line(entry: TableEntry) -> str:
 
 
 def read_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
-    """Read pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the
-    empty line that ends it (or the end).
-    """
+    """Read (`path:line`, line) of a text entry up to the empty line that ends it."""
     if rest := read_line(entry).strip():
         raise UserError(
             f"{entry.where}: {rest[:40]!r} after the key {entry.key!r}; the key of such an entry"
@@ -193,10 +188,8 @@ KINDS = {"tokens": read_tokens, "float": read_float, "ints": read_integers}
 
 
 class Writer:
-    """A table being written, as text, a context manager.
-
-    A file appears when the block ends well, else the old one stays; standard output and commands
-    get each entry at once.
+    """A table being written, as text. A file appears when the block ends well; standard output and
+    commands get each entry at once.
     """
 
     def __init__(self, path):

@@ -30,9 +30,7 @@ def guess_marks(texts: Iterable[str]) -> str:
 
 
 def join_pieces(text: str, marks: str) -> str:
-    """Return the words of `text`, its pieces joined as `marks` says, without END as the last one;
-    text without such marks stays.
-    """
+    """Return the words of `text`, its pieces joined as `marks` says, without END as the last."""
     pieces = text.split()
     if marks != "none" and pieces[-1:] == [END]:
         pieces.pop()
@@ -62,9 +60,7 @@ def parse_in_unit(text: str, unit: float, where: str, what: str) -> float:
 
 
 def spell_in_unit(value: float, unit: float = 1.0) -> str:
-    """Spell `value` in units of `unit` as the shortest decimal: exact where a decimal of 17 digits
-    can be, and always for a unit of 1.
-    """
+    """Spell `value` in units of `unit` as the shortest decimal that is exact, if one is."""
     quotient = value / unit
     for digits in range(15, 18):
         text = f"{quotient:.{digits}g}"

@@ -39,9 +39,7 @@ INSIDE = {  # files of directories that are no lists, and what these are
 
 @dataclass(frozen=True)
 class Specifier:
-    """One of Kaldi's rspecifiers or wspecifiers taken apart: ark or scp, options, and the file,
-    `-`, `command |` or `| command`.
-    """
+    """One of Kaldi's specifiers: ark or scp, options, and file, `-`, `command |` or `| command`."""
 
     kind: str
     options: frozenset[str]
@@ -64,9 +62,7 @@ def parse_specifier(path) -> Specifier | None:
 
 
 def list_children(path) -> list[Path]:
-    """Return the entries of a directory, by name, without pipes, sockets and devices: no list is
-    kept in these, and reading them may never end.
-    """
+    """Return a directory's entries by name, without pipes, sockets and devices."""
     try:
         return sorted(
             child
@@ -131,14 +127,10 @@ def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
 
 
 class Formats(dict[str, Format]):
-    """The formats of one kind of things by name. The spec of a format is NAME or NAME:option=value;
-    None is the one that recognises the path.
-    """
+    """The formats of one kind by name. A spec is NAME, NAME:option=value, or None: recognised."""
 
     def detect(self, path, default: str | None = None) -> str:
-        """Return the name of the format of `path`, or `default` if none recognises it; UserError if
-        that is None too.
-        """
+        """Return the name of the format of `path`, or `default`; UserError if that is None too."""
         return detect(path, self, default)
 
     def read(self, path, spec: str | None = None) -> list:
@@ -163,11 +155,8 @@ def bind_options(function: Callable, options: Mapping[str, str]) -> Callable:
 
 
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
-    """Return the name of the format of the file or directory `path`, or `default` if none
-    recognises it; UserError if that is None too.
-
-    UserError, which says what it is, for what can hold neither lists nor lattices: language models,
-    wrongly named archives.
+    """Return the name of the format of `path`, or `default` if none recognises it. UserError if
+    that is None too, and for what can hold neither lists nor lattices.
     """
     if path == "-" or (is_pipe(path) and default is None):
         what = "standard input" if path == "-" else f"{path}: a pipe"
@@ -226,9 +215,7 @@ def unlike_lists(path, empty: bool) -> str | None:
 
 
 def read_beginning(path, size: int = HEAD) -> bytes:
-    """Read the first `size` bytes of a file, decompressed; UserError for a damaged archive and one
-    whose name does not say what it is.
-    """
+    """Read the first `size` bytes of a file, decompressed; UserError for a damaged archive."""
     try:
         with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
             head = stream.read(size)
@@ -249,9 +236,7 @@ def read_first_line(path) -> str:
 
 
 def all_rows(path, first: str, fits: Callable[[str], bool]) -> bool:
-    """Return whether every line at the beginning of a file `fits`, of which `first` is the first
-    one; empty lines and comments (`;;`) apart.
-    """
+    """Return whether every line at a file's beginning `fits`, but for empty lines and `;;`."""
     if not (first.startswith(";;") or fits(first)):
         return False
     beginning = read_beginning(path)

@@ -29,9 +29,7 @@ REMEDY = "score these very lists again"
 
 
 def hash_list(nbest: NBest) -> int:
-    """Return the share of a list in the hash of its set: 128 bits of the SHA-256 of its id and its
-    hypotheses' words, in their order; 0 of an empty list.
-    """
+    """Return a list's share in its set's hash: 128 bits of the SHA-256 of id and words."""
     if not nbest.hyps:
         return 0
     said = [nbest.utt, [" ".join(hyp.text.split()) for hyp in nbest.hyps]]
@@ -66,8 +64,7 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
         expected = len(log_prob.setdefault(utt, [])) + 1
         if int(match[2]) != expected:
             raise UserError(
-                f"{path}:{line}: utterance {utt!r} has rank {match[2]} where {expected} is due;"
-                " score the lists again"
+                f"{path}:{line}: utterance {utt!r} has rank {match[2]}, not {expected}; score again"
             )
         log_prob[utt].append(value)
         tokens.setdefault(utt, []).append(int(match[4]))
@@ -100,10 +97,7 @@ def header(path, line: str) -> Mapping[str, str]:
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
-        raise UserError(
-            f"{path}:1: no header; score files start with `{HEADER}{{...}}`, as `lmtools score`"
-            " writes them"
-        )
+        raise UserError(f"{path}:1: no header; score files start with `{HEADER}{{...}}`")
     return signature
 
 
@@ -120,9 +114,7 @@ def make_table(
 
 
 def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
-    """Write the scores in `table` of `nbests` so that `read` gives back the same floats; UserError
-    for one that is not finite.
-    """
+    """Write the scores of `nbests` so that `read` gives the same floats; else UserError."""
     with writing(path, table.signature) as add:
         for nbest in nbests:
             add(nbest, table.log_prob.get(nbest.utt, ()), table.tokens.get(nbest.utt, ()))
@@ -132,9 +124,7 @@ def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
 def writing(
     path, signature: Mapping[str, str], gaps: bool = False
 ) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
-    """Yield a function that writes the scores and tokens of one list to `path`; pipes at once.
-    With `gaps` a score of NaN, which another part has, is an empty line.
-    """
+    """Yield a function that writes a list's scores and tokens; `gaps`: NaN is an empty line."""
     total = 0
     with atomic_text(path) as out:
         out.write(HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True) + "\n")
@@ -150,8 +140,7 @@ def writing(
                     continue
                 if not np.isfinite(value):
                     raise UserError(
-                        f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
-                        " model gave no number"
+                        f"{path}: the score of {nbest.utt}#{rank} is {value}; see what is wrong"
                     )
                 out.write(f"{nbest.utt}#{rank}\t{float(value)!r}\t{int(count)}\n")
             total += hash_list(nbest)
@@ -163,9 +152,7 @@ def writing(
 
 
 def join_parts(paths: Sequence, out) -> None:
-    """Write the file of those that `writing` wrote with gaps, each with rows of its own; UserError
-    where they are not parts of one.
-    """
+    """Join files that `writing` wrote with gaps; UserError where they are no parts of one."""
     with contextlib.ExitStack() as stack:
         streams = [
             stack.enter_context(open(path, encoding="utf-8", newline="\n")) for path in paths
@@ -176,8 +163,7 @@ def join_parts(paths: Sequence, out) -> None:
             last = str(rows[0] if rows else "").startswith(LAST) and len(set(rows)) == 1
             if number and not last and (len(rows) != 1 or None in rows):
                 raise UserError(
-                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, in parts on"
-                    " machines of one kind"
+                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, on like machines"
                 )
             if not number and len(set(rows)) > 1:
                 raise UserError(
@@ -188,20 +174,15 @@ def join_parts(paths: Sequence, out) -> None:
 
 
 def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:
-    """Return the log-probabilities of `nbests`' hypotheses, one array (hypotheses,) a list, joined
-    by utterance and rank; checked.
-    """
+    """Return the log-probabilities of `nbests`, one array (hypotheses,) a list; checked."""
     check(table, nbests, path, source)
     nothing = np.zeros(0)
     return [table.log_prob.get(nbest.utt, nothing) for nbest in nbests]
 
 
 def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
-    """Raise UserError unless `table`, read from `path`, was made of exactly `nbests`, read from
-    `source`.
-
-    It names both and the first utterance that the table lacks, has too much or has in another
-    length.
+    """Raise UserError, naming the first utterance that differs, unless `table`, read from `path`,
+    was made of exactly `nbests`, read from `source`.
     """
     lengths = {nbest.utt: len(nbest.hyps) for nbest in nbests}
     missing = [utt for utt, length in lengths.items() if length and utt not in table.log_prob]

@@ -40,9 +40,7 @@ FEWEST = 3  # lines whose first words may show that they are no ids
 
 
 def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
-    """Return the text of each utterance of a file in a format of TEXTS. UserError for what looks
-    like something else; `plain` is the option for lines without ids.
-    """
+    """Return the text of each utterance, in a format of TEXTS; UserError for what looks unlike."""
     name = recognise_text(path)
     if name == KALDI:
         return read_kaldi(path, plain)
@@ -62,9 +60,7 @@ def recognise_text(path) -> str:
 
 
 def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") -> dict[str, str]:
-    """Return the texts of a file that is taken for Kaldi text, for want of any other format; else
-    as `read_texts`. `otherwise` is what to do where first words are ids.
-    """
+    """Return the texts of a file taken for Kaldi text; `otherwise`: what to do with first words."""
     refuse_shapes(path)
     remedy = f"keep one of them, or give the file with {plain} if its lines have no ids"
     texts = {utt: text for _, utt, text in kaldi_text.rows(path, repeated=remedy)}

@@ -22,10 +22,8 @@ NEVER = np.iinfo(np.int64).max // 4
 
 @dataclass(frozen=True)
 class Statistics:
-    """The size of one lattice, or the sum over several (`lattices`): `connected` states are on a
-    path, `word_arcs` have a word; `seconds` and `timed_arcs` of lattices with a duration; `words`
-    that densities are relative to, and `counted_arcs` of lattices that have them; `paths`: log10 of
-    their number.
+    """The size of a lattice, or of several: `connected` states are on a path; `words` that
+    densities are relative to, `counted_arcs` of lattices with them; `paths`: log10.
     """
 
     lattices: int
@@ -166,11 +164,8 @@ def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
 
 
 def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Return the least cost (S, R + 1) of a way from the start to each state against the first r
-    words.
-
-    `reference` (R,) are numbers, `words` (A,) the arcs' words by the same numbers, -1 for others,
-    -2 for epsilon.
+    """Return the least cost (S, R + 1) from the start to each state against the first r words, of
+    numbers `reference` (R,); `words` (A,): -1 others, -2 epsilon.
     """
     deleted = DELETION * np.arange(len(reference) + 1)
     cost = np.full((lattice.states, len(reference) + 1), NEVER)

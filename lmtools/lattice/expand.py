@@ -36,9 +36,7 @@ class Prefixes(Protocol):
     start: int
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return (N,) natural-log p(word | prefix) and (N,) int64 nodes of the longer prefixes, for
-        N pairs (node, word) in one batch.
-        """
+        """Return (N,) natural-log p(word | prefix) and (N,) nodes of the longer prefixes."""
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Return (N,) natural-log p(end of sentence | prefix)."""
@@ -50,9 +48,8 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an expansion: a state's histories are dropped that are worse than its best by more
-    than `beam`, or beyond the best `tokens`; the result has at most `states` states and ARCS times
-    as many arcs.
+    """Limits of an expansion: histories a state within `beam` and among the best `tokens`, and
+    `states` states with ARCS times as many arcs.
     """
 
     beam: float = math.inf
@@ -114,8 +111,7 @@ def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
     """Raise UserError where a new score would hide one of the lattice."""
     if taken := [name for name in lms if name in lattice.scores]:
         raise UserError(
-            f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the language model"
-            " another name"
+            f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the LM another name"
         )
 
 
@@ -169,7 +165,6 @@ class Columns:
         self.size, self.room = len(first[0]), list(first)
 
     def add(self, values: Sequence[np.ndarray]) -> None:
-        """Append one array a column."""
         size = self.size + len(values[0])
         for place, (column, new) in enumerate(zip(self.room, values, strict=True)):
             if size > len(column):
@@ -244,9 +239,7 @@ class Expansion:
     def advanced(
         self, before: Sequence[np.ndarray], words: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the models' scores (models, N) of words (N,) after histories (N,) a track, and the
-        histories with these words.
-        """
+        """Return scores (models, N) of words (N,) after histories (N,), and the longer ones."""
         spoken = np.flatnonzero(words >= 0)
         scores = np.zeros((len(before), len(words)))
         for cache, row, history in zip(self.tracks.caches, scores, before, strict=True):
@@ -260,9 +253,7 @@ class Expansion:
         self.count[states[firsts]] = np.diff(firsts, append=len(states))
 
     def assembled(self, alive: np.ndarray, finals: np.ndarray, ending: np.ndarray) -> Lattice:
-        """Return the lattice of the tokens that are `alive`, of which `ending` (F,) are final by
-        the rows `finals` (F,); arcs by source.
-        """
+        """Return the lattice of tokens `alive`, `ending` (F,) of them final; arcs by source."""
         names, lattice = self.tracks.names, self.lattice
         nothing = (np.zeros(0, dtype=np.int64),) * 3, np.zeros((len(names), 0))
         chunks = [*self.made, (*nothing[0], nothing[1])]
@@ -293,10 +284,8 @@ class Expansion:
 def merge_candidates(
     state: np.ndarray, keys: Sequence[np.ndarray], forward: np.ndarray, limits: Limits
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return candidates (N,) of equal state and keys made one: the best of each (T,) by state, and
-    for each candidate (N,) its place there.
-
-    It is -1 for those that the limits drop.
+    """Return the best candidate (T,) of each state and keys, and for each candidate (N,) its place
+    there, -1 for those that the limits drop.
     """
     order = np.lexsort((-forward, *keys, state))
     differs = np.zeros(len(order), dtype=bool)

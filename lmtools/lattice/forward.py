@@ -36,9 +36,8 @@ def forward(
 def backward(
     lattice: Lattice, arcs: np.ndarray, finals: np.ndarray, plus: np.ufunc = np.maximum, level=None
 ) -> np.ndarray:
-    """Return the score (S,) of all ways from each state to the end, -inf for states off every path.
-
-    `arcs` (A,) and `finals` (F,) are the scores of arcs and of ending; `level` as for `forward`.
+    """Return the score (S,) of all ways from each state to the end, -inf off every path; arguments
+    as for `forward`.
     """
     level = levels(lattice) if level is None else level
     scores = np.full(lattice.states, -np.inf)
@@ -84,9 +83,7 @@ def changes(values: np.ndarray) -> np.ndarray:
 def through(
     lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.maximum, scale: float = 1.0
 ):
-    """Return the score of all paths through each arc (A,), to each final state (F,), and of all, a
-    float.
-
+    """Return the score of all paths through each arc (A,), to each final state (F,), and of all.
     UserError where no path is possible.
     """
     arcs, finals = (

@@ -11,9 +11,7 @@ SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is 
 
 
 class CachedPrefixes:
-    """One model's answers for an utterance, each asked for once; words are places in `vocabulary`.
-    A prefix has one node however many arcs lead to it.
-    """
+    """One model's answers for an utterance, each asked for once, by places in `vocabulary`."""
 
     def __init__(self, lm, vocabulary: Sequence[str]):
         self.lm, self.vocabulary = lm, vocabulary
@@ -120,8 +118,7 @@ class MixtureLM:
         ):
             given = " ".join(f"{weight:g}" for weight in weights)
             raise UserError(
-                f"mixture of {len(parts)} language models with weights {given}: give each one above"
-                " 0, 1 in sum"
+                f"mixture of {len(parts)} language models with weights {given}: above 0, 1 in sum"
             )
         self.parts, self.weights = tuple(parts), tuple(weights)
         self.signature = {

@@ -147,8 +147,7 @@ def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
 def no_path(lattice: Lattice) -> UserError:
     """Return the error on a lattice without a path of finite score."""
     return UserError(
-        f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools"
-        " lattice info --repair"
+        f"{lattice.utt}: no possible path from start to end; use lmtools lattice info --repair"
     )
 
 
@@ -165,10 +164,8 @@ def unroll_chain(chain: Chain) -> list[int]:
 
 
 class Closures:
-    """For each state, those that epsilon arcs lead to by the best way; computed when asked for.
-
-    `scores` (A,) are the arcs' weighted scores. `words_of[state]` are the state's arcs that have a
-    word. Impossible arcs are left out of both.
+    """For each state those that epsilon arcs lead to by the best way, by weighted `scores` (A,),
+    and the arcs with words; impossible arcs are left out.
     """
 
     def __init__(self, lattice: Lattice, scores: np.ndarray):

@@ -95,9 +95,7 @@ class Search:
         return beam < np.inf
 
     def first(self, n: int) -> list[Path]:
-        """Return the n best paths, fewer if there are no more, or none that is certain without the
-        arcs left out.
-        """
+        """Return the n best paths; none that is certain only with the arcs left out."""
         # a heap: minus the n smallest losses of sequences that exist; nothing beyond is wanted
         known = [-math.inf] * (n - 1) + [0]
         # by loss; of equals the last one: ties are finished one by one
@@ -125,9 +123,7 @@ class Search:
     def ranked(
         self, loss: int, followers: list[tuple[float, str, "States | Path"]]
     ) -> list[tuple[int, str, "States | Path"]]:
-        """Return the followers of a set with their losses instead of scores, best first; `loss` is
-        the set's, and the best follower's.
-        """
+        """Return the followers of a set with losses, best first, from the set's `loss` on."""
         top = max((score for score, _, _ in followers), default=0)
         ranked = [
             (loss + round((top - score) / self.quantum), word, follower)
@@ -136,9 +132,7 @@ class Search:
         return sorted(ranked, key=lambda follower: follower[:2])
 
     def followers(self, states: States, floor: float) -> list[tuple[float, str, "States | Path"]]:
-        """Return triples (score, next word, set of states) of what comes after a set, and (score,
-        "", finished path), none below `floor`.
-        """
+        """Return (score, next word, states) after a set, and (score, "", finished path)."""
         sets: dict[str, States] = {}
         end = (-np.inf, None, 0)
         # what `floor` left out must not change the order
@@ -161,9 +155,7 @@ class Search:
         )
 
     def after(self, state: int) -> tuple[list[tuple[str, int, float, Chain]], Stop | None]:
-        """Return the best step (word, next state, score, chain of arcs) from a state for each word
-        and next state, and the best end.
-        """
+        """Return the best step from a state for each word and next state, and the best end."""
         if state not in self.steps:
             reach = self.closures.of(state)
             steps = {}
@@ -199,12 +191,9 @@ def as_nbest(
     ref: str | None = None,
     total: bool = False,
 ) -> NBest:
-    """Return the n best distinct hypotheses with the sums of their best paths, all scores
-    unweighted.
-
-    `total` adds the path's weighted score, which formats with room for one score take and tuning
-    has no use for. A lattice without arcs and scores gets 0 for the names in `weights`, so that all
-    lists of a set have the same ones.
+    """Return the n best distinct hypotheses with the unweighted sums of their best paths; `total`
+    adds the weighted one. A lattice without arcs and scores gets 0 for the names in `weights`, as
+    all lists of a set.
     """
     none = {} if lattice.words else {name: 0.0 for name in weights if name != WORDS}
     hyps = []

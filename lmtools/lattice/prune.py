@@ -44,10 +44,8 @@ def rounding(score: float) -> float:
 def affordable(
     lattice: Lattice, value: np.ndarray, arcs: int | None, density: float | None
 ) -> np.ndarray:
-    """Return which rows (A + F,), arcs, then finals, fit the budget by the best path through each.
-
-    The end is a state beyond all, to which each final state has a row: so a path is rows from the
-    start to there.
+    """Return which rows (A + F,), arcs, then finals, fit the budget by the best path through each;
+    the end is a state beyond all.
     """
     size, end = len(lattice.words), lattice.states
     sources = np.append(lattice.source, lattice.finals)
@@ -88,7 +86,5 @@ def follow_best(state: int, best: list[int], ends: list[int], closed: np.ndarray
 
 
 def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:
-    """Return for each of `count` states the row of the highest value among those that have it in
-    `states`, the first of equals; -1: none.
-    """
+    """Return the first of each state's best rows, -1 for none."""
     return [max(rows, key=value.__getitem__, default=-1) for rows in arcs_by_state(states, count)]

@@ -29,16 +29,14 @@ def total(lattice: Lattice, weights: Mapping[str, float]) -> tuple[np.ndarray, n
     for sums, what in ((arcs, "an arc"), (finals, "a final state")):
         if not (sums < np.inf).all():
             raise UserError(
-                f"{lattice.utt}: a score of {what} is NaN or too high; drop it with lmtools lattice"
-                " info --repair"
+                f"{lattice.utt}: score of {what} NaN or too high; use lmtools lattice info --repair"
             )
     return arcs, finals
 
 
 def columns(lattice: Lattice, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of a feature on arcs (A,) and finals (F,); UserError if none has the name.
-
-    A lattice without arcs and scores (of an empty line, say) has 0 of every name.
+    """Return a feature's values on arcs (A,) and finals (F,), 0 of a lattice without either;
+    UserError if none has the name.
     """
     if name in lattice.scores:
         return lattice.scores[name], lattice.final_scores[name]

@@ -70,14 +70,10 @@ class Trunk(nn.Module, ABC):
 
     @abstractmethod
     def layer_states(self, *read: Tensor) -> Iterator[Tensor]:
-        """Yield the states (B, T, columns) of the embedding, then of each layer, lazily; those of
-        padding are anything. Two-way: word vectors, left-to-right ++ right-to-left.
-        """
+        """Yield the states (B, T, columns) of the embedding and each layer, lazily."""
 
     def hidden(self, *read: Tensor) -> Tensor:
-        """Return the last layer's states (B, T, columns), of which `head` makes (., width);
-        two-way: (B, 2 T, width), those of the left-to-right half first.
-        """
+        """Return the last layer's states; two-way: (B, 2 T, width), left-to-right first."""
         return last_state(self.layer_states(*read))
 
     def head(self, states: Tensor) -> Tensor:
@@ -89,9 +85,7 @@ class Trunk(nn.Module, ABC):
         raise NotImplementedError
 
     def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:
-        """Return a layer's state at i when only token i is replaced by `mask_id`, for every i: (B,
-        T) unpadded -> (B, T, D). `depth` is the layer, from 1; None: the last.
-        """
+        """Return a layer's (None: the last) state at i where only i is masked: (B, T, D)."""
         raise NotImplementedError
 
     def masked_layers(
@@ -112,9 +106,7 @@ class Trunk(nn.Module, ABC):
     def chosen_states(
         self, read: Sequence[Tensor], layers: Sequence[int], mask_id: int | None = None
     ) -> Iterator[tuple[int, Tensor]]:
-        """Yield numbers and states of layers: those up to the last of `layers` of what the trunk
-        reads, or, with a mask, `masked_layers`.
-        """
+        """Yield numbers and states of layers up to the last of `layers`, masked or not."""
         if mask_id is not None:
             yield from self.masked_layers(*read, mask_id, layers)
             return

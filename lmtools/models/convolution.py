@@ -269,11 +269,8 @@ class GatedConvolution(nn.Module):
         return torch.addmm(self.bias.to(kind), seen.to(kind), self.weight(kind).flatten(0, 1))
 
     def weight(self, kind: torch.dtype) -> Tensor:
-        """Return the filter (k, C, O); in evaluation without gradients it is kept as made, in
-        `kind`, until a parameter changes.
-
-        PyTorch numbers the changes of a tensor, but for those of fused optimisers: where there is a
-        gradient for one, nothing is kept.
+        """Return the filter (k, C, O), kept in evaluation until a parameter changes, of which
+        PyTorch tells but for fused optimisers: with gradients nothing is kept.
         """
         learning = any(parameter.grad is not None for parameter in self.parameters())
         if self.training or torch.is_grad_enabled() or learning:

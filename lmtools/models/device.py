@@ -46,9 +46,7 @@ def autocast(device: torch.device, precision: str):
 
 
 def resolve_precision(precision: str, device: torch.device, integers: bool = False) -> str:
-    """Return the precision of a name; `auto`: bfloat16 where the device multiplies it natively,
-    else float32; int8 is for those that have prepared models (`integers`).
-    """
+    """Return the precision of a name; `auto`: bfloat16 where it is native, else float32."""
     if precision == "auto":
         if device.type == "cuda":
             fast = torch.cuda.is_bf16_supported(including_emulation=False)

@@ -30,11 +30,8 @@ PUBLISHED = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 
 class Largest(torch.autograd.Function):
-    """The maximum over each word's windows, (U, F), of all windows' values (M, F); the first of
-    equal ones has the gradient.
-
-    `sizes`: how many words have a first window, a second ...; the words with most windows come
-    first.
+    """The maximum over each word's windows, (U, F), of values (M, F), the gradient to the first of
+    equals. `sizes`: how many words have a first window, a second ...
     """
 
     @staticmethod
@@ -159,8 +156,7 @@ class ElmoConfig:
     def __post_init__(self):
         if not self.filters or any(len(pair) != 2 or min(pair) < 1 for pair in self.filters):
             raise UserError(
-                f"arch.filters: {self.filters} are no pairs of width and count; write them as in"
-                " [[1, 32], [2, 64]]"
+                f"arch.filters: {self.filters} are no pairs width, count; write [[1, 32], [2, 64]]"
             )
         check_numbers(self, "arch.", "piece_dim", "dim", "units", "layers")
 

@@ -61,15 +61,11 @@ class LanguageModel(nn.Module):
 
     @property
     def shares(self) -> bool:
-        """Return whether the input embedding is the output matrix too; the adaptive softmax has
-        matrices of its own in any case.
-        """
+        """Return whether the input embedding is the output matrix too."""
         return self.trunk.shared is not None and self.output.weight is self.trunk.shared
 
     def sparse_parameters(self) -> list[nn.Parameter]:
-        """Return the matrices whose gradients are sparse: the input embedding, unless it shares a
-        dense one, and the output matrix.
-        """
+        """Return the matrices whose gradients are sparse: embedding and output matrix."""
         if not self.trunk.lookup.sparse:
             return []
         output = [self.output.weight] if self.output.sparse else []

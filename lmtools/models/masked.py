@@ -50,9 +50,7 @@ def last_layer(block: TransformerBlock, state: Tensor) -> Tensor:
 
 
 def mask_copies(intact: Tensor, mask: Tensor) -> Tensor:
-    """Make T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D),
-    (T, D) -> (B*T, T, D).
-    """
+    """Make T copies of each sentence, the i-th with row i masked: (B, T, D) -> (B*T, T, D)."""
     batch, width, dim = intact.shape
     repeated = intact[:, None].expand(batch, width, width, dim).clone()
     diagonal = torch.arange(width, device=intact.device)

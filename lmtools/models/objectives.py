@@ -115,9 +115,8 @@ class CausalObjective(Objective):
 
 
 class Translation(Objective):
-    """Each token of a target sentence and its end from the source sentence and what stands left of
-    it. A pair is one sequence: source, EOS, target; its width is that of the longer side, which
-    bounds padding.
+    """Each token of a target and its end from the source and what stands left of it. A pair is one
+    sequence: source, EOS, target, as wide as its longer side.
     """
 
     name = "translation"

@@ -55,9 +55,7 @@ class DecoderLayer(nn.Module):
         return self.read(state, self.cross.key_value(source), mask)
 
     def read(self, state: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-        """Return `state` (B, T, D) after attending to the source's keys and values `seen` (B, S, 2
-        D), and after the feed-forward network.
-        """
+        """Return `state` (B, T, D) after attending to the source's `seen` (B, S, 2 D)."""
         query = self.cross.query(self.cross.enter(state))
         return self.block.feed(self.cross.join(state, self.cross.attend(query, seen, mask)))
 
@@ -167,9 +165,7 @@ class Seq2seq(Transformer):
 
 
 class Runs:
-    """Sequences one behind the other, in the order of their lengths: those of one length are a run,
-    in which attention needs neither padding nor mask.
-    """
+    """Sequences by length, one behind the other: attention inside a run needs no mask."""
 
     def __init__(self, lengths: Sequence[int]):
         self.lengths, self.count = lengths, len(lengths)

@@ -40,8 +40,7 @@ class Optim:
         for name in ("momentum", "shrink"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
-                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a"
-                    " number"
+                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give one"
                 )
 
 
@@ -113,6 +112,9 @@ class Settings:
     keep_epochs: tuple[int, ...] = ()  # after which the best weights so far are copied to epoch-N
     log_every: int = 100
     checkpoint_every: int = 1000
+    # words of a two-way model are cut anew each time, a cut with a chance in proportion to its
+    # probability under the unigram pieces to this power (Kudo 2018); None: always the best cut
+    cut_alpha: float | None = field(default=None, metadata=LATE)
     freeze: Freeze = field(default=Freeze(), metadata=LATE)
     lora: LowRankUpdates = field(default=LowRankUpdates(), metadata=LATE)
 

@@ -57,9 +57,7 @@ POSITIONS = ("learned", "none")
 
 
 class Embedding(nn.Module):
-    """LayerNorm(token + position), (B, T) -> (B, T, D); without the LayerNorm where the blocks
-    begin with one.
-    """
+    """LayerNorm(token + position), (B, T) -> (B, T, D); without it where blocks begin with one."""
 
     def __init__(self, config: TransformerConfig, vocabulary: int):
         super().__init__()
@@ -80,9 +78,7 @@ class Embedding(nn.Module):
         return self.dropout(self.norm(state))
 
     def constant(self, token: int, length: int) -> Tensor:
-        """Return the embedding of one token at every position, (T, D); a lookup like any other, so
-        that a sparse gradient stays sparse.
-        """
+        """Return one token's embedding at every position, (T, D); its gradient stays sparse."""
         return self.at(torch.full((), token, device=self.token.weight.device), slice(length))
 
     def without_token(self, length: int) -> Tensor:
@@ -159,9 +155,7 @@ class TransformerBlock(Attention):
     def forward(
         self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Return `state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T)
-        is True where a position may look.
-        """
+        """Return `state` (B, Q, D) after attending to `source` where `mask` is True."""
         return self.feed(self.look(state, source, mask, causal))
 
     def look(
@@ -230,9 +224,7 @@ class Transformer(Trunk):
         return state
 
     def enter_ragged(self, read: Ragged) -> tuple[Tensor, Tensor | None]:
-        """Return the states (P, D) before the blocks, and what these attend to, (P, D); None: each
-        to its own input.
-        """
+        """Return the states (P, D) before the blocks, and what these attend to (None: own)."""
         return self.embedding.at(read.tokens, read.positions), None
 
     def see_rows(self, width: int) -> dict[str, object]:
@@ -265,9 +257,7 @@ def initialise_module(module: nn.Module) -> None:
 
 @torch.no_grad()
 def shrink_branches(ends: Sequence[nn.Linear]) -> None:
-    """Scale what ends each residual branch by 1/sqrt(branches), so that their sum does not grow
-    with the depth (GPT-2).
-    """
+    """Scale what ends each residual branch by 1/sqrt(branches), as GPT-2 does."""
     for end in ends:
         end.weight.mul_(len(ends) ** -0.5)
 

@@ -38,9 +38,8 @@ class JudgedWords:
 
     @property
     def cross_entropy(self) -> float:
-        """Normalised cross entropy: the share of the entropy of right and wrong that confidences
-        take away, 1 at best; below 0 they are worse than the same number for all. NaN where all
-        words are right, or all wrong.
+        """Normalised cross entropy: the share of entropy that confidences take away, at best 1; NaN
+        where all words are right, or all wrong.
         """
         right = self.correct.mean()
         if right in (0, 1):
@@ -51,9 +50,7 @@ class JudgedWords:
         return float((most + gained) / most)
 
     def reliability(self, bins: int = BINS) -> np.ndarray:
-        """Return (bins, 3): mean confidence, share right and number of words of each bin of equal
-        width; NaN, NaN and 0 where none falls into it.
-        """
+        """Return (bins, 3): mean confidence, share right, number of words; NaN without."""
         place = np.minimum((self.confidence * bins).astype(int), bins - 1)
         counts = np.bincount(place, minlength=bins)
         with np.errstate(invalid="ignore"):
@@ -62,9 +59,7 @@ class JudgedWords:
 
     @property
     def calibration_error(self) -> float:
-        """Expected calibration error: the mean distance of confidence and share right, over words
-        in BINS bins (Guo, Pleiss, Sun and Weinberger 2017).
-        """
+        """Expected calibration error over BINS bins (Guo, Pleiss, Sun, Weinberger 2017)."""
         rows = self.reliability()
         filled = rows[rows[:, 2] > 0]
         return float((np.abs(filled[:, 0] - filled[:, 1]) * filled[:, 2]).sum() / len(self.correct))
@@ -96,9 +91,7 @@ class JudgedWords:
         }
 
     def roc(self) -> np.ndarray:
-        """Return (points, 2): shares of wrong and of right words whose confidence reaches a
-        threshold, from none to all; NaN where there are no wrong words, or no right ones.
-        """
+        """Return (points, 2): shares of wrong and right words that reach a threshold."""
         order = np.argsort(-self.confidence, kind="stable")
         ends = np.append(np.diff(self.confidence[order]) != 0, True)
         hits = np.stack([np.cumsum(~self.correct[order]), np.cumsum(self.correct[order])], axis=1)
@@ -107,18 +100,14 @@ class JudgedWords:
 
     @property
     def area(self) -> float:
-        """Area under the ROC: how often a right word has more confidence than a wrong one; NaN
-        where all words are right, or all wrong.
-        """
+        """Area under the ROC; NaN where all words are right, or all wrong."""
         points = self.roc()
         widths, heights = np.diff(points[:, 0]), points[1:, 1] + points[:-1, 1]
         return float((widths * heights).sum() / 2)
 
 
 def judge_words(networks: Iterable[ConfusionNetwork], refs: Mapping[str, str]) -> JudgedWords:
-    """Judge the chosen words of networks against references by utterance, by the alignment of the
-    fewest errors; UserError where there are no words.
-    """
+    """Judge the chosen words of networks against references, aligned with fewest errors."""
     confidences, correct = [], []
     for network in networks:
         slots = network.spoken
@@ -142,9 +131,7 @@ FEWEST = 20  # words to learn from
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A rising map of posteriors: through the points (`inputs`, `outputs`) for isotonic, of the
-    logit for the others, whose `slope` and `shift` are a and b, 1 / T and 0.
-    """
+    """A rising map of posteriors: points for isotonic, else of the logit by slope and shift."""
 
     method: Literal[METHODS]
     slope: Finite = 1.0

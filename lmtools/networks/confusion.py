@@ -21,9 +21,7 @@ Time = tuple[float, float]  # start and end of a word, in seconds
 
 
 def share_out(probabilities: Sequence[float]) -> np.ndarray:
-    """Return probabilities (N,) as whole numbers that sum to ONE: rounded down, and the rest given
-    to the largest, the first of equals.
-    """
+    """Return probabilities (N,) as whole numbers that sum to ONE, the rest to the largest."""
     values = np.asarray(probabilities, dtype=np.float64)
     values = values / values.sum()
     shares = np.floor(values * ONE).astype(np.int64)
@@ -32,10 +30,8 @@ def share_out(probabilities: Sequence[float]) -> np.ndarray:
 
 
 class NetworkBuilder:
-    """A network that grows by one word sequence after another.
-
-    Slots are columns of `mass` (words, slots), whose rows are words, 0 no word; `order` holds the
-    columns in the order of time.
+    """A network that grows by a word sequence at a time: `mass` (words, slots), row 0 no word;
+    `order` holds the columns in the order of time.
     """
 
     def __init__(self):
@@ -61,9 +57,8 @@ class NetworkBuilder:
     def add_words(
         self, words: Sequence[str], share: int, times: Sequence[Time | None] | None = None
     ) -> list[int]:
-        """Add a word sequence of that probability, of ONE; return the column of each word.
-
-        `times` are averaged over the sequences that have them, by their probabilities.
+        """Add a word sequence of that probability, of ONE, with `times` averaged over the sequences
+        that have them; return the column of each word.
         """
         check_size(len(words), len(self.order))
         rows = np.array([self.row(word) for word in words], dtype=np.int64)
@@ -86,9 +81,7 @@ class NetworkBuilder:
                 sums[place] += share * value
 
     def place(self, steps: Sequence[int | None]) -> list[int]:
-        """Return the columns that an alignment's steps name, after making those that are new: None
-        stands for a slot of its own before the next step's.
-        """
+        """Return the columns that an alignment's steps name, after making new ones (None)."""
         before = len(self.order)
         columns, order, at = [], [], 0
         for step in steps:
@@ -134,17 +127,14 @@ def check_size(units: int, slots: int) -> None:
     """Raise UserError where an alignment would take too much memory."""
     if (units + 1) * (slots + 1) > MOST:
         raise UserError(
-            f"{units} words to align with {slots} slots are too many; cut the recording into"
-            " utterances"
+            f"{units} words to align with {slots} slots are too many; cut the recording"
         )
 
 
 def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
-    """Return for each of W units the slot that it is put into, or None for one of its own: the
-    alignment of the highest sum, by dynamic programming.
-
-    `gains` (W, S) are what unit i gains in slot j over leaving the slot empty, `losses` (W,) what a
-    slot of its own costs. Among equals units share slots, the last ones possible.
+    """Return for each of W units its slot, or None for one of its own, of the highest sum: `gains`
+    (W, S) of unit i in slot j over leaving it empty, `losses` (W,) of own slots. Among equals units
+    share slots, the last possible.
     """
     units, slots = gains.shape
     best = np.zeros((units + 1, slots + 1), dtype=np.int64)
@@ -169,9 +159,7 @@ def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
 
 
 def as_lattice(network: ConfusionNetwork) -> Lattice:
-    """Return the lattice of a network: a state before each slot and one behind the last, logarithms
-    of posteriors as `am`.
-    """
+    """Return the lattice of a network, with logarithms of posteriors as `am`."""
     arcs = [
         Arc(place, place + 1, None if word == NO_WORD else word, {"am": math.log(share)})
         for place, slot in enumerate(network.slots)

@@ -183,9 +183,7 @@ class WordMark:
 
 
 def read_marks(hyp: Hypothesis) -> list[WordMark] | None:
-    """Return the mark of each word of a hypothesis, or None where its format has none, or of
-    another number of words. UserError for confidences that are no probabilities.
-    """
+    """Return the mark of each word of a hypothesis; None where its format has none."""
     extra = hyp.extra
     if not extra:
         return None
@@ -277,8 +275,7 @@ def parse_columns(line: str) -> WordMark | None:
 def check_confidence(value: float | None = None) -> float | None:
     if value is not None and not 0 <= value <= 1:
         raise UserError(
-            f"a word's confidence is {value:g}; expected a probability from 0 to 1: divide percent"
-            " by 100"
+            f"a word's confidence is {value:g}; expected one from 0 to 1: divide percent by 100"
         )
     return value
 

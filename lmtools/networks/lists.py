@@ -29,9 +29,7 @@ CHOICES = ("consensus", "best")
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """How a list becomes a network: the posterior is softmax(scale * total) over its first `depth`;
-    `choice` is the words of the consensus, or of the best hypothesis.
-    """
+    """How a list becomes a network: softmax(scale * total) of its first `depth`, and `choice`."""
 
     scale: float = 1.0
     depth: int | None = None
@@ -45,11 +43,9 @@ def rank_lists(
     source,
     score: str | None = None,
 ) -> Iterator[tuple[NBest, np.ndarray]]:
-    """Yield each list, best hypothesis first, and their totals (hypotheses,): of `weights` with the
-    columns of all lists, or the lists' own `score` (by default `total`, else that of `mbr`).
-
-    One list at a time is in memory, if `nbests` are. Doubts about a score of the lists are said at
-    the end. UserError as of `rescore`.
+    """Yield each list, best hypothesis first, and totals (hypotheses,): of `weights` with all
+    columns, or of the lists' `score` (by default `total`, else as `mbr`). One list at a time is in
+    memory; doubts are said at the end.
     """
     if weights is not None:
         derived = [name for name in (*DERIVED, "rank") if name in weights.features]
@@ -73,9 +69,7 @@ def rank_lists(
 def build_networks(
     ranked: Iterable[tuple[NBest, np.ndarray]], plan: NetworkPlan
 ) -> Iterator[ConfusionNetwork]:
-    """Yield the network of each list that `rank_lists` gives; an empty list has one without
-    slots, a single hypothesis the confidences and times that its format keeps.
-    """
+    """Yield the network of each list of `rank_lists`; a single hypothesis keeps its own marks."""
     for nbest, totals in ranked:
         shares = posterior(totals[: plan.depth], plan.scale)
         try:
@@ -101,9 +95,7 @@ def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
 
 
 def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:
-    """Return the network of a list's first hypotheses, best first, by their probabilities
-    (hypotheses,), which sum to 1; equal texts count as one.
-    """
+    """Return the network of a list's first hypotheses by their probabilities (hypotheses,)."""
     builder, placed = align_list(nbest, shares)
     if choice == CHOICES[0] or not placed:
         return builder.finish(nbest.utt, ref=nbest.ref)

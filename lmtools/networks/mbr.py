@@ -28,9 +28,7 @@ ROUNDS = 100
 
 @dataclass(frozen=True)
 class Prepared:
-    """A lattice whose paths end in one state: `share` (A,) of each arc in what leads to its target,
-    `number` (A,) of its word, 0 for none, among `words`.
-    """
+    """A lattice with one end: `share` (A,) of each arc at its target, `number` (A,) of words."""
 
     lattice: Lattice
     level: np.ndarray
@@ -44,10 +42,9 @@ class Prepared:
 def decode_mbr(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, rounds: int = ROUNDS
 ) -> ConfusionNetwork:
-    """Return the network of a lattice, whose paths have the probability softmax(scale * score), in
-    which the words of the least expected error are chosen; with `rounds` 0 those of the best path.
-
-    UserError where no path is possible, there is a cycle, or the lattice is too large.
+    """Return the network of a lattice with path probabilities softmax(scale * score), in which the
+    words of least expected error are chosen; with `rounds` 0 the best path's. UserError for no
+    path, a cycle, or a lattice too large.
     """
     prepared = prepare(lattice, weights, scale)
     rows = {word: row for row, word in enumerate(prepared.words)}
@@ -172,9 +169,7 @@ def weigh_times(lattice: Lattice, rows: np.ndarray, paired: np.ndarray) -> np.nd
 def align_forward(
     prepared: Prepared, sequence: np.ndarray, groups: Sequence
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return for each arc and place whether the arc's word stands beside it, or beside none
-    (A, places + 1) both, and the expected errors of the sequence.
-    """
+    """Return what each arc leads to beside each place or none, and the expected errors."""
     lattice, places = prepared.lattice, len(sequence)
     gaps = np.concatenate([[0.0], np.cumsum(sequence != 0)])  # cost of the places alone
     cost = np.zeros((lattice.states, places + 1))

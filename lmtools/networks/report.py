@@ -35,14 +35,11 @@ class WordConfidences:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The chosen words by utterance."""
         return {utt: network.text for utt, network in self.networks.items()}
 
     @cached_property
     def judged(self) -> dict[str, JudgedWords]:
-        """The words judged by their posteriors and, where these are calibrated, by their
-        confidences; of a ctm only these; nothing where there are no words.
-        """
+        """The words judged by posteriors and, where calibrated (of a ctm only), confidences."""
         networks = [self.networks[utt] for utt in self.refs if utt in self.networks]
         slots = [slot for network in networks for slot in network.spoken]
         if not slots:
@@ -63,9 +60,7 @@ class WordConfidences:
         return [slot.confidence for slot in network.spoken]
 
     def rows(self, name: str, place: str) -> Iterator[FigureRow]:
-        """Yield how well posteriors or calibrated confidences agree with what is right: the share
-        right at the mean of each bin, and the ROC at each hundredth of wrong words.
-        """
+        """Yield reliability by bin, and the ROC at each hundredth of wrong words."""
         for kind, words in self.judged.items():
             key = (kind, name, place)
             for quantity, value in words.figures.items():
@@ -123,9 +118,7 @@ CAPTION = (
 
 
 def confidence_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield for each set that weights were not tuned on reliability and ROC of the words of
-    networks, before calibration and after it.
-    """
+    """Yield reliability and ROC of words, before and after calibration, on tested sets."""
     for place in (measured.sample.name for measured in experiment.lists.judged):
         judged, looks = {}, {}
         systems = experiment.lists.words_of(place)

@@ -56,9 +56,7 @@ Row = tuple[Token, ...]  # of a slot, a token a system
 
 
 def align_systems(outputs: Sequence[Sequence[Token]]) -> list[Row]:
-    """Return the slots of several systems' outputs: each output after the first is aligned with the
-    slots of those before it, at the least cost.
-    """
+    """Return the slots of several outputs, each aligned with those before at least cost."""
     rows = [(token,) for token in outputs[0]]
     for number, output in enumerate(outputs[1:], 1):
         rows = merge_output(rows, output, number)
@@ -78,13 +76,10 @@ def merge_output(rows: list[Row], output: Sequence[Token], systems: int) -> list
 def trace_back(
     rows: Sequence[Row], output: Sequence[Token], band: int = BAND
 ) -> list[tuple[int | None, Token | None]]:
-    """Return the alignment of a network with an output, in order: the slot, None for a new one, and
-    the token, None for none. UserError where it would take too much memory.
-
-    Every word of a slot is a row of its own in the dynamic programming, as in NIST's: which of
-    equal ways is taken depends on it. A way that leaves the `band` has more tokens alone than it
-    is wide; it is widened until they cost more than the way found, which is then, ties included,
-    that of the whole table.
+    """Return the alignment of a network with an output, in order: slot (None: a new one) and token
+    (None: none). Each word of a slot is a row of the dynamic programming, as in NIST's. Outside a
+    `band`, widened until that cannot be better, nothing is tried. UserError where it would take too
+    much memory.
     """
     words: dict[str, int] = {NO_WORD: 0}
     slots = [[words.setdefault(w, len(words)) for w in dict.fromkeys(in_order(r))] for r in rows]
@@ -100,11 +95,9 @@ def trace_back(
 
 
 class AlignmentTable:
-    """The least costs of every word of each slot (and of the start) and place of an output, inside
-    a band, and the moves that lead there; 32-bit sums, as NIST's.
-
-    A diagonal has the cells of one sum of slot and place; `words` (arcs, slots + 1) and the costs
-    of a diagonal have a column for each slot, the start first.
+    """The least costs of each slot's words and place of an output, in a band, and the moves there;
+    32-bit, as NIST's. A diagonal has one sum of slot and place, `words` (arcs, slots + 1) a column
+    a slot, the start first.
     """
 
     def __init__(self, slots: Sequence[Sequence[int]], tokens: Sequence[int], band: int):
@@ -169,23 +162,18 @@ def check_size(slots: Sequence, tokens: Sequence, width: int) -> None:
     if (len(slots) + len(tokens)) * width // 2 > MOST:
         raise UserError(
             f"{len(tokens)} words to align with {len(slots)} slots are too many; cut the recording"
-            " into utterances"
         )
 
 
 def in_order(row: Row) -> list[str]:
-    """Return the words of a slot as arcs in NIST's order: that of the systems, but where a system
-    opened the slot its word stands first.
-    """
+    """Return a slot's words in NIST's order: of the systems, but the one that opened it first."""
     words = [token.word for token in row]
     opener = next((place for place, word in enumerate(words) if word != NO_WORD), 0)
     return [words[opener], *words[:opener], *words[opener + 1 :]]
 
 
 class Ballots:
-    """The votes of `rows` of N systems as arrays: the candidate of each system (rows, N), in NIST's
-    order, and its confidence, NaN of no word.
-    """
+    """Votes of `rows` of N systems: candidates (rows, N) in NIST's order, and confidences."""
 
     def __init__(self, rows: Sequence[Row]):
         orders = [list(dict.fromkeys(in_order(row))) for row in rows]
@@ -240,8 +228,6 @@ def average(row: Row, word: str, vote: Vote) -> Token:
 
 
 def elect(rows: Sequence[Row], vote: Vote) -> list[Token]:
-    """Return the winner of each slot: its word, with the mean confidence and the mean times of the
-    systems that have it; the first in order among equals.
-    """
+    """Return each slot's winner, with mean confidence and times; the first among equals."""
     words = Ballots(rows).elect(vote) if rows else []
     return [average(row, word, vote) for row, word in zip(rows, words, strict=True)]

@@ -33,9 +33,7 @@ normalise = lru_cache(1 << 16)(NORMALISERS["librispeech"])
 
 @dataclass(frozen=True)
 class SystemOutput:
-    """The output of a system: a network of each utterance, of one word a slot where it gave a
-    single hypothesis; `form` is the format of the file.
-    """
+    """The output of a system: a network of each utterance; `form` is the file's format."""
 
     path: str
     networks: Mapping[str, ConfusionNetwork]
@@ -54,9 +52,7 @@ def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
 
 
 def complete_systems(systems: Sequence[SystemOutput]) -> tuple[list[SystemOutput], list[str]]:
-    """Return systems with an empty network of each utterance that a ctm lacks and another system
-    has, as a ctm has no line where nothing was heard; and warnings of these.
-    """
+    """Return systems with empty networks where a ctm lacks utterances, and warnings."""
     utts = Counter(utt for system in systems for utt in system.networks)
     complete, warnings = [], []
     for system in systems:
@@ -75,9 +71,7 @@ def complete_systems(systems: Sequence[SystemOutput]) -> tuple[list[SystemOutput
 
 
 def find_spellings(systems: Sequence[SystemOutput]) -> Iterator[str]:
-    """Yield a warning where systems spell words unlike: some that all other outputs of an utterance
-    lack, and that are theirs but for case and punctuation.
-    """
+    """Yield a warning where systems spell words unlike but for case and punctuation."""
     unlike, words = Counter(), 0
     for _, parts in join_systems(systems):
         spoken = [part.text.split() for part in parts]
@@ -106,17 +100,14 @@ def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[Co
             utt = min(alone)
             lacking = system if utt in first else systems[0]
             raise UserError(
-                f"{lacking.path}: no utterance {utt!r}, which another system has; give outputs of"
-                " the same utterances"
+                f"{lacking.path}: no utterance {utt!r}, which another has; give the same utterances"
             )
     for utt in first:
         yield utt, [system.networks[utt] for system in systems]
 
 
 def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[ConfusionNetwork]:
-    """Yield the combined network of each utterance, in which posteriors are shares of votes and
-    confidences the winners'.
-    """
+    """Yield combined networks: posteriors are shares of votes, confidences the winners'."""
     if vote.trust and (len(vote.trust) != len(systems) or not sum(vote.trust) > 0):
         raise UserError(
             f"weights of {len(vote.trust)} systems for {len(systems)}; give one each, in their"
@@ -158,9 +149,8 @@ TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 
 
 def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str]) -> Vote:
-    """Return the vote of the fewest word errors against the references: of each method the best
-    alpha, confidence of none and trust, one after another until none gets better; among equals the
-    earlier one in VOTES, and that nearest to trust 1.
+    """Return the vote of the fewest word errors against the references, tuned one value after
+    another; among equals the earlier, nearest to trust 1.
     """
     trial = VoteTrial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
     trust = (1.0,) * len(systems)
@@ -169,9 +159,7 @@ def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str]) -> Vote:
 
 
 class VoteTrial:
-    """Word errors of votes on utterances of references and networks, counted only where systems
-    differ, and where a vote chooses words for which they were not yet counted.
-    """
+    """Word errors of votes, counted where systems differ, and once for each choice."""
 
     def __init__(self, utterances: Sequence[tuple[list[str], list[ConfusionNetwork]]]):
         self.sure, self.refs = 0, []  # errors where all agree; references of other utterances

@@ -49,7 +49,6 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)
 
 
@@ -111,8 +110,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
     if args.scores or args.score or args.depth:
         raise UserError(
-            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
-            " --depth"
+            "--lattices: paths count by their arcs' scores; leave --scores, --score, --depth"
         )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
@@ -211,7 +209,6 @@ def declare_measure(parser):
 
 
 def measure(args):
-    """Measure, print, and draw."""
     judged = {}
     for path in args.networks:
         networks, refs, judged[path] = judge_file(path, args.ref)
@@ -298,9 +295,7 @@ def rover(args):
 
 
 def compare_systems(outputs, combined) -> Iterator[str]:
-    """Yield a warning where a system alone has fewer word errors than all combined, if there are
-    references.
-    """
+    """Yield a warning where a system alone has fewer word errors than all combined."""
     refs = {one.utt: one.ref for one in combined if one.ref is not None}
     if not refs:
         return

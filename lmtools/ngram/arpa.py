@@ -72,9 +72,7 @@ class LineBytes:
         self.weights = number_beginnings("\t"), number_ends("")
 
     def join(self, words: np.ndarray, logs: np.ndarray) -> bytes:
-        """Return lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `logs` (1 or 2, R)
-        of `scale_logs`.
-        """
+        """Return lines `number<TAB>words[<TAB>number]` of ids (R, n) and `logs` (., R)."""
         if not len(words):
             return b""
         columns = [*self.number(self.probs, logs[0]), (self.first, words[:, 0])]
@@ -96,7 +94,6 @@ class LineBytes:
         return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
 
     def join_ahead(self, pieces: Iterable) -> Iterator[bytes]:
-        """Yield the lines of each Piece, which a thread makes ahead."""
         waiting: deque = deque()
         with ThreadPoolExecutor(1) as pool:
             for piece in pieces:
@@ -128,18 +125,15 @@ class LineBytes:
 
 
 class Piece(NamedTuple):
-    """N-grams of an order: word ids (R, n), probabilities, and below the highest order back-off
-    weights (1 or 2, R), no logs.
-    """
+    """N-grams of an order: ids (R, n), probabilities and back-off weights (1 or 2, R)."""
 
     words: np.ndarray
     values: np.ndarray
 
 
 def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -> None:
-    """Write the model that an estimator made of `grams`: those n-grams that are kept.
-
-    A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
+    """Write the model of `grams`: the n-grams that are kept. One of order 1 gets an empty section
+    of bigrams, without which KenLM would not load it.
     """
 
     def pieces(n: int) -> Iterator[Piece]:
@@ -207,7 +201,6 @@ def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
                 )
             except ValueError:
                 raise UserError(
-                    f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write"
-                    " the file again"
+                    f"{path}:{number}: expected log10 p, TAB, words, TAB, back-off; write it again"
                 ) from None
     return orders

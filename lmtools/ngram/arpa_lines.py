@@ -32,9 +32,7 @@ AGAIN = "write the file again"
 
 
 class ArpaLines:
-    """The lines of an ARPA file, which messages call `name`: `number` is that of the first of those
-    taken last.
-    """
+    """The lines of an ARPA file called `name`; `number` is the first line taken last."""
 
     def __init__(self, path, name=None):
         self.path, self.name = path, path if name is None else name
@@ -106,9 +104,7 @@ class ArpaLines:
         )
 
     def read_header(self) -> list[int]:
-        """Read the number of n-grams of each order from 1. UserError where there is no header, an
-        order is missing, or the file is too small for a number.
-        """
+        """Read the number of n-grams of each order; UserError for a wrong header."""
         self.skip_to_data()
         sizes: list[int] = []
         most = content_limit(self.path)
@@ -131,7 +127,6 @@ class ArpaLines:
         return sizes
 
     def skip_to_data(self) -> None:
-        """Take the lines up to \\data\\, that with it too."""
         while raw := self.take(1):
             if raw.removeprefix(BOM if self.number == 1 else b"").strip() == DATA:
                 return

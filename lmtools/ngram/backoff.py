@@ -151,9 +151,7 @@ class BackoffModel:
         return at
 
     def query(self, words: np.ndarray, longest: int | None = None) -> np.ndarray:
-        """Return (R,) probabilities of the last of `words` (R, n) ids given those before them;
-        `longest`: longer n-grams are known not to be there.
-        """
+        """Return (R,) probabilities of the last of `words` (R, n) ids given the others."""
         words = words[:, -self.order :]
         result, weight = np.zeros(len(words)), np.ones(len(words))
         rows = np.arange(len(words))
@@ -186,9 +184,8 @@ class BackoffModel:
         return found
 
     def lower(self, order: int, key: np.ndarray, shorter: np.ndarray) -> np.ndarray:
-        """Return (R,) what the n-grams of an order, 2 or more, that have these keys would have if
-        they were not there, but for the back-off weight: the probability without the first word of
-        the context. `shorter` is what `shorten` gives.
+        """Return (R,) what n-grams of these keys would have by back-off, but for its weight.
+        `shorter` is what `shorten` gives.
         """
         probs = self.levels[order - 2].prob[shorter]
         if len(rows := np.flatnonzero(shorter < 0)):
@@ -218,10 +215,8 @@ class BackoffModel:
                 level.suffix = np.concatenate(parts)
 
     def add_ngrams(self, words: np.ndarray) -> np.ndarray | None:
-        """Add those of `words` (R, n), and of their beginnings, that are not there, with the
-        probability that back-off gives them and the weight 1, so that no probability changes.
-
-        (N,) the new index of each former n-gram of n words; None where none has come.
+        """Add those of `words` (R, n), and their beginnings, that are not there, as back-off has
+        them: no probability changes. Return new indices (N,), or None.
         """
         places = None
         for n in range(2, words.shape[1] + 1):

@@ -54,9 +54,7 @@ class NgramSource:
 
     @classmethod
     def of(cls, lm) -> "NgramSource":
-        """Return the one in a directory of `lmtools ngram`, of an installed model of this name, or
-        an ARPA file; UserError where there is only KenLM's binary form.
-        """
+        """Return the one of a directory, an installed model or ARPA file; else UserError."""
         path = Path(find_model(str(lm)))
         if path.is_dir():
             return cls(
@@ -100,9 +98,8 @@ def mix(
     texts: Sequence = (),
     kenlm: str = "auto",
 ) -> tuple[Description, np.ndarray]:
-    """Write the static mixture of `lms` to directory `out`, with `weights` (see `complete_weights`)
-    or those under which `texts` are most probable; what its config.yaml says, and the weights. A
-    word that a model lacks has probability 0 there.
+    """Write the static mixture of `lms` to `out`, by `weights` or those that suit `texts` best;
+    return its config.yaml's facts and the weights. Unknown words have probability 0.
     """
     if weights is not None:
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
@@ -153,9 +150,7 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
 
 
 def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
-    """Write `lm` as KenLM's trie, with `bits` a number (0: all that KenLM keeps); return what its
-    config.yaml says.
-    """
+    """Write `lm` as KenLM's trie of so many bits (0: all); return its config.yaml's facts."""
     source = NgramSource.of(lm)
     program = find_program(kenlm)
     if program is None:

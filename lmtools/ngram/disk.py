@@ -14,9 +14,7 @@ STRIDE = 64  # of so many keys one is looked at to choose ranges
 
 
 class DiskArray:
-    """A growing array of `dtype` in a file of `folder` (None: the system's temporary directory)
-    that has no name, so that it vanishes with the process, however that ends.
-    """
+    """A growing array of `dtype` in a file without name, which vanishes with the process."""
 
     def __init__(self, folder, dtype):
         self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (open as long as the array)
@@ -55,9 +53,7 @@ class DiskArray:
 
 
 class Buckets:
-    """Records of `dtype` by ranges of their keys, which `bounds` part: every range fits memory, and
-    what is made of it returns to the order in which the records came.
-    """
+    """Records of `dtype` by ranges of keys that fit memory, and what is made of them in order."""
 
     def __init__(self, folder, bounds: np.ndarray, dtype):
         self.bounds = bounds

@@ -16,9 +16,7 @@ STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a w
 
 
 def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffModel:
-    """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
-    of their probabilities, and back-off weights for sums of 1.
-    """
+    """Return the model of all n-grams of `models`, each with its weighted mean probability."""
     order = max(model.order for model in models)
     parts = list(map(MixedModel, models))
     prob = sum(weight * part.probs for weight, part in zip(weights, parts, strict=True))
@@ -44,9 +42,7 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffM
 
 
 class MixedModel:
-    """A model as part of a mixture so far: `probs`, `backoffs` (N,) it gives the mixture's n-grams
-    of the last order; `places`, its own n-grams among them.
-    """
+    """A model in a mixture: what it gives the last order's n-grams, and which are its own."""
 
     def __init__(self, model: BackoffModel):
         self.model = model
@@ -55,9 +51,7 @@ class MixedModel:
         self.places = np.arange(len(unigrams))
 
     def ngrams(self, n: int) -> Level:
-        """Return its n-grams of an order with keys and suffixes in the mixture (UNKNOWN where it
-        has none).
-        """
+        """Return its n-grams of an order with keys and suffixes in the mixture."""
         if n > self.model.order:
             return Level(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
         level = self.model.levels[n - 1]
@@ -70,9 +64,8 @@ class MixedModel:
     def find_probabilities(
         self, ngrams: Level, at: np.ndarray, key: np.ndarray, shorter: np.ndarray, *, mixture
     ) -> np.ndarray:
-        """Return (R,) its probabilities of the mixture's n-grams of the next order, of which `key`
-        are the keys and `shorter` what BackoffModel.shorten gives; its own `ngrams` are `at` these
-        places.
+        """Return (R,) its probabilities of the mixture's next n-grams, by `key` and `shorter`; its
+        own `ngrams` are `at` these places.
         """
         n = mixture.order + 1
         probs = self.backoffs[key >> SHIFT] * self.probs[shorter]

@@ -31,9 +31,7 @@ ORDER = re.compile(r"has order ([0-9]+) but KenLM was compiled to support up to 
 
 
 def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
-    """Return KenLM's model in `path`, loaded without chatter, and the first line of an ARPA file
-    that is not UTF-8; UserError if KenLM cannot read it or is not installed.
-    """
+    """Return KenLM's model of `path`, and an ARPA file's first line that is not UTF-8."""
     if kenlm is None:
         raise UserError(
             f"{path}: n-gram models need KenLM's Python module; {install_extra('ngram')}, or kenlm"
@@ -64,9 +62,7 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
 
 
 def check_text(file: Path, name: Path) -> int | None:
-    """Return the first line of an ARPA file that is not UTF-8; UserError, of `name`, for what KenLM
-    would die of: impossible numbers of n-grams, endless lines.
-    """
+    """Return an ARPA file's first line not UTF-8; UserError for what KenLM would die of."""
     ArpaLines(file, name).read_header()
     odd, number = None, 1
     for text in raw_chunks(file, CHUNK):
@@ -120,9 +116,7 @@ def binary(path: Path) -> bool:
 
 
 def find_program(where: str = "auto") -> Path | None:
-    """Return build_binary in directory `where` (or its bin); "auto": in PLACE's directory,
-    INSTALLED or PATH; "none": None. UserError if a named directory has it not.
-    """
+    """Return build_binary in `where`; "auto": in usual places; "none": None; else UserError."""
     if where == "none":
         return None
     named = [os.environ.get(PLACE), INSTALLED] if where == "auto" else [where]
@@ -167,8 +161,7 @@ def explain_refusal(path, cause: str) -> UserError:
         return error
     if order := ORDER.search(cause):
         return UserError(
-            f"{path}: a model of order {order[1]}, but KenLM reads {order[2]} at most; estimate it"
-            " with a lower --order"
+            f"{path}: of order {order[1]}, KenLM reads {order[2]} at most; give a lower --order"
         )
     return UserError(
         f"{path}: KenLM does not read it as it stands ({cause:.{CAUSE}}); write it as KenLM does:"

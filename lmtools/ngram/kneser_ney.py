@@ -21,9 +21,7 @@ RECORD = 112  # bytes that sorting takes for each ENTRY
 
 @dataclass(frozen=True)
 class Estimate:
-    """The discounts D1, D2, D3+ of each order; fallback: the orders (from 1) whose counts of counts
-    gave none, so that FALLBACK is used.
-    """
+    """The discounts D1, D2, D3+ of each order; fallback: orders (from 1) that use FALLBACK."""
 
     discounts: list[tuple[float, ...]]
     fallback: list[int]
@@ -110,11 +108,9 @@ def pair_entries(lower: Grams, gram: Grams, bits: int) -> Iterator[np.ndarray]:
 def smooth_order(
     lower: Grams, gram: Grams, amounts: Sequence[float], *, bits: int, memory: int, folder
 ) -> None:
-    """Give the n-grams of one order probabilities and contexts, and those one shorter back-off
-    weights. Arguments are those of `pair_entries`.
-
-    A context has as its suffix the context of its n-gram's suffix, and as its first word the
-    n-gram's. By that pair all are sorted already.
+    """Give the n-grams of one order probabilities and contexts, those one shorter back-off weights;
+    arguments as of `pair_entries`. A context is found by its suffix (its n-gram's suffix's context)
+    and first word: all are sorted by that pair.
     """
     blocks = partial(pair_entries, lower, gram, bits=bits)
     bounds = choose_bounds((block["key"] for block in blocks()), len(gram), memory // RECORD)
@@ -136,9 +132,7 @@ def smooth_order(
 def smooth_range(
     entry: np.ndarray, lower: Grams, amounts: Sequence[float], bits: int
 ) -> np.ndarray:
-    """Return ENTRYs of a range of keys as SMOOTHED, and give `lower`, up to the last context among
-    them, back-off weights.
-    """
+    """Return a range's ENTRYs as SMOOTHED; give `lower` back-off weights up to its end."""
     context, keys = number_distinct(entry["key"])
     start = len(lower.backoff)
     numbers = find_sorted(lower, keys, bits, start)
@@ -180,9 +174,7 @@ def number_distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def smooth(
     entry: np.ndarray, context: np.ndarray, amounts: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (N,) the probabilities of ENTRYs in their contexts, and (contexts,) the mass that each
-    leaves to shorter ones: with all counts of those that are not kept.
-    """
+    """Return (N,) probabilities of ENTRYs, and (contexts,) mass left to shorter ones."""
     count = entry["count"]
     taken = np.array([0.0, *amounts])[np.minimum(count, CLASSES)]
     taken = np.where(entry["kept"], taken, count)

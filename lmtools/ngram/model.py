@@ -75,8 +75,7 @@ class Description:
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
             raise UserError(
-                f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or"
-                " a KenLM file"
+                f"{path}: describes no n-gram model; give one of lmtools ngram, or a KenLM file"
             )
         return build(
             cls,
@@ -137,9 +136,7 @@ class NgramModel:
 
     @classmethod
     def load(cls, path) -> "NgramModel":
-        """Load the model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or
-        ARPA file (.gz, .xz); UserError if damaged.
-        """
+        """Load a directory of `lmtools ngram`, a KenLM binary or an ARPA file; else UserError."""
         path = Path(path)
         if not path.is_dir():
             return cls(path, path, sha256(path), None)

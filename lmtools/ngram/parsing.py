@@ -106,9 +106,8 @@ class NewWords:
 
 
 def parse_section(text: bytes, n: int, table: WordTable | NewWords):
-    """Return (R, n) word ids and (2, R) probabilities and back-off weights (no logs; 1 where none
-    stands) of whole lines `number<TAB>words[<TAB>number]`; None where a line is not of this form, a
-    word not in the table, or a number with anything but sign, digits and point.
+    """Return (R, n) ids and (2, R) numbers (no logs; 1 for none) of whole usual lines; None where a
+    line has another form, an unknown word or an unusual number.
     """
     letters = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(letters <= SPACE)
@@ -201,9 +200,8 @@ def parse_places(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
 
 
 def parse_lines(name, lines: Sequence[tuple[int, str]], n: int, ids: dict):
-    """Return `parse_section` of numbered lines whose fields blanks and tabs part in any way, with
-    any numbers; unigrams get ids. UserError at the first line that is no n-gram; `name` is the
-    file's.
+    """Return `parse_section` of numbered lines of any blanks, tabs and numbers; unigrams get ids.
+    UserError at the first that is no n-gram of file `name`.
     """
     try:
         return parse_rows([line for _, line in lines], n, ids)

@@ -28,9 +28,7 @@ def split_words(text: str) -> list[str]:
 
 
 class TokenisedText:
-    """The token lists of texts, one a line that holds a token, by `tokenise`; iterating tallies
-    `sentences`, `tokens`, `reserved` (left out, as by lmplz --skip_symbols).
-    """
+    """The token lists of texts by `tokenise`; iterating tallies sentences, tokens, reserved."""
 
     def __init__(self, paths: Sequence, tokenise: Callable[[str], list[str]], shard=WHOLE):
         self.paths, self.tokenise, self.shard = paths, tokenise, shard

@@ -102,9 +102,7 @@ def add_sequence(network: Network, tokens: Sequence, before: list[int], rules: R
 
 
 def parse_word(written: str, rules: Rules) -> NetworkWord:
-    """Return the word that is written so: without a star behind it and tags after `;`, in lower
-    case (ASCII letters).
-    """
+    """Return the word without star behind it and tags after `;`, in lower case (ASCII)."""
     if MARKED.search(written):
         written = ESCAPED.match(written)[1].replace("\\", "")
         written = written[:-1] if len(written) > 1 and written.endswith("*") else written
@@ -125,9 +123,7 @@ PASSED, MISSING, ONE, BOTH_NULL, SUBSTITUTION = 0.001, 2.0, 3.0, 1.0, 4.0
 
 @dataclass(frozen=True, slots=True)
 class WordPairs:
-    """A hypothesis beside its reference: (C, S, D or I, word of the reference, of the
-    hypothesis).
-    """
+    """A hypothesis beside a reference: (C, S, D or I, its word, the hypothesis' word)."""
 
     pairs: tuple[tuple[str, str, str], ...]
 

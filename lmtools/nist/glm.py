@@ -113,9 +113,7 @@ class GlobalMap:
         self.rules("stm", "ref"), self.rules("ctm", "hyp")  # so that errors come at once
 
     def build(self, kind: str, side: str) -> RuleSet:
-        """Return the rules for a kind of input (ctm, stm, trn) of a side (ref, hyp); UserError with
-        the line of what is no rule.
-        """
+        """Return the rules for a kind (ctm, stm, trn) and side (ref, hyp); else UserError."""
         rules, applies, flag = RuleSet(), True, None
         for number, line in self.lines:
             where = f"{self.path}:{number}"
@@ -142,10 +140,7 @@ class GlobalMap:
 
     def rewrite(self, text: str, kind: str, side: str, where: str = "") -> str:
         """Rewrite the words of a reference or hypothesis, in upper case, hyphens as blanks, as
-        `csrfilt.sh -dh` does.
-
-        A hypothesis of kind ctm is rewritten word by word. UserError for parentheses that are not
-        about words.
+        `csrfilt.sh -dh` does; a ctm word by word. UserError for parentheses not about words.
         """
         if kind == "ctm":
             return " ".join(" ".join(self.word(word, side) for word in text.split()).split())
@@ -195,9 +190,8 @@ def read_setting(line: str, rules: RuleSet, where: str) -> None:
 
 
 def parse_rule(line: str, where: str) -> Rule:
-    """Parse `A => B / C __ D`, the context being optional; UserError for a line without `=>`.
-
-    The last slash begins the context unless it stands inside the brackets of B.
+    """Parse `A => B / C __ D`, the context being optional, after the last slash that no bracket of
+    B holds; UserError without `=>`.
     """
     arrow = line.find("=>")
     if arrow < 0:

@@ -20,9 +20,7 @@ ORDINARY, FEW = 0.1, 5  # share of first hypotheses that hold a phrase; lists, f
 def read_phrases(
     text: str, scored: tuple[ScoreColumns, Mapping], nbests: Sequence[NBest], source
 ) -> tuple[ScoreColumns, dict, list[str]]:
-    """Read the glossary `F,option=value,..`; return columns and plans as `add_phrases`, and
-    warnings.
-    """
+    """Read the glossary `F,option=value,..`; return as `add_phrases`, and warnings."""
     glossary = PhraseSpec.parse(text).load()
     columns, systems = add_phrases(scored, nbests, glossary, source)
     return columns, systems, [*warn_ordinary(nbests, glossary)]
@@ -41,9 +39,7 @@ def score_phrases(nbests: Sequence[NBest], glossary: Glossary) -> ScoreTable:
 def add_phrases(
     scored: tuple[ScoreColumns, Mapping], nbests: Sequence[NBest], glossary: Glossary, source
 ) -> tuple[ScoreColumns, dict]:
-    """Return columns and the plans of systems with PHRASES; UserError where a column is called so,
-    and where no utterance of `source` has phrases of a glossary by id.
-    """
+    """Return columns and plans with PHRASES; UserError where that name or phrases lack."""
     columns, systems = scored
     path = glossary.spec.path
     if PHRASES in columns.values:
@@ -71,9 +67,7 @@ def add_phrases(
 
 
 def warn_ordinary(nbests: Sequence[NBest], glossary: Glossary) -> Iterable[str]:
-    """Yield warnings on a glossary without phrases, or with none that is in the lists, and on
-    phrases that stand in so many first hypotheses that they are ordinary words.
-    """
+    """Yield warnings on a glossary without phrases, none in the lists, or ordinary words."""
     path = glossary.spec.path
     if not glossary.size:
         yield f"warning: {path}: no phrases; nothing is changed by it"

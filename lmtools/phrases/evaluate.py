@@ -39,9 +39,7 @@ FIGURES = (*RATES, F1)
 
 
 class Span(NamedTuple):
-    """An occurrence of a phrase in the words of a text, from `start` to `end` (not included), and
-    how the glossary writes it.
-    """
+    """A phrase in the words of a text, `start` to `end` (excluded), as the glossary has it."""
 
     start: int
     end: int
@@ -73,9 +71,7 @@ class PhraseAlignment:
         return cls(*words, align(*words), *spans)
 
     def missed(self) -> list[Span]:
-        """Return the phrases of the reference that the hypothesis has not, or not so often: those
-        first whose words are not right.
-        """
+        """Return the reference's phrases that lack in the hypothesis, wrong words first."""
         wrong = {place for tag, place, _ in self.alignment.edits if tag != "insert"}
         return list_surplus(self.ref_spans, self.hyp_spans, wrong)
 
@@ -115,9 +111,7 @@ def list_surplus(spans: Sequence[Span], others: Sequence[Span], wrong: set[int])
 
 
 def count_texts(refs: Mapping[str, str], hyps: Mapping[str, str], glossary: Glossary) -> np.ndarray:
-    """Return the statistics of COUNTS of the hypothesis of each reference (utterances, 7), in the
-    references' order; a missing hypothesis is an empty one.
-    """
+    """Return statistics of COUNTS (utterances, 7); a missing hypothesis is an empty one."""
     rows = [align_phrases(utt, ref, hyps, glossary).count() for utt, ref in refs.items()]
     return np.stack(rows) if rows else np.zeros((0, len(COUNTS)), dtype=np.int64)
 
@@ -127,9 +121,7 @@ def align_phrases(utt: str, ref: str, hyps: Mapping[str, str], glossary: Glossar
 
 
 def rate(sums: np.ndarray, figure: str) -> np.ndarray:
-    """Return a figure in percent (...,) from summed statistics (..., 7); NaN where it is of
-    nothing.
-    """
+    """Return a figure in percent (...,) from statistics (..., 7); NaN where it is of nothing."""
     if figure == F1:
         above = 2 * sums[..., PLACES["found"]]
         below = sums[..., PLACES["phrases"]] + sums[..., PLACES["claimed"]]
@@ -145,9 +137,7 @@ def false_alarms(sums: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PhraseEvaluation:
-    """Statistics of COUNTS (utterances, 7) in the references' order, and the seconds of speech of
-    all, None where they are not known.
-    """
+    """Statistics of COUNTS (utterances, 7), and the seconds of speech (None: unknown)."""
 
     statistics: np.ndarray
     seconds: float | None = None
@@ -167,9 +157,7 @@ class PhraseEvaluation:
         return None if np.isnan(value) else value
 
     def intervals(self, seed: int = 1) -> dict[str, tuple[float, float] | None]:
-        """Return the 95% intervals of FIGURES, by the bootstrap over utterances (Bisani and Ney
-        2004); None for those of nothing.
-        """
+        """Return 95% intervals of FIGURES by the bootstrap over utterances; None of nothing."""
         sums = resample(self.statistics, seed, RESAMPLES)
         return {
             figure: None if self.score(figure) is None else interval(rate(sums, figure))
@@ -195,9 +183,7 @@ class PhraseDifference:
 def compare_phrases(
     first: PhraseEvaluation, second: PhraseEvaluation, seed: int = 1
 ) -> dict[str, PhraseDifference]:
-    """Compare two systems on the same utterances in each of FIGURES and in FALSE_ALARMS: the paired
-    bootstrap, p as `paired_bootstrap` has it.
-    """
+    """Compare two systems in FIGURES and FALSE_ALARMS by the paired bootstrap."""
     width = len(COUNTS)
     sums = resample(np.hstack([first.statistics, second.statistics]), seed, RESAMPLES)
     measures = {figure: lambda rows, figure=figure: rate(rows, figure) for figure in FIGURES}
@@ -220,9 +206,7 @@ FOUND, LOST, AVOIDED = "found", "lost", "false alarm avoided"
 def list_errors(
     refs: Mapping[str, str], hyps: Mapping[str, str], glossary: Glossary
 ) -> list[dict[str, str]]:
-    """List the phrases that are missed and those that nobody said: utterance, kind, phrase, and the
-    words there of reference and hypothesis.
-    """
+    """List missed and unsaid phrases: utterance, kind, phrase, words of both texts there."""
     return [
         row for utt in refs for row in list_own(align_phrases(utt, refs[utt], hyps, glossary), utt)
     ]
@@ -244,9 +228,7 @@ def list_own(aligned: PhraseAlignment, utt: str) -> list[dict[str, str]]:
 
 
 def beside(aligned: PhraseAlignment, span: Span, of_ref: bool) -> str:
-    """Return the words of the other text that are aligned with a span of the reference, or else of
-    the hypothesis.
-    """
+    """Return the other text's words that are aligned with a span."""
     ref = hyp = 0
     words = []
     for step in aligned.alignment.steps:

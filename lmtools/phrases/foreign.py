@@ -42,9 +42,7 @@ class Line(NamedTuple):
 
 
 def read_foreign(path, lines: Sequence[tuple[int, str]]) -> tuple[list[Line], str | None]:
-    """Return the phrases of the lines (number, text) of a glossary, and what they were read as if
-    they are not lines of ours. UserError for what is no glossary.
-    """
+    """Return the phrases of numbered lines, and what they were read as; else UserError."""
     lines = [(number, line) for number, line in lines if line.strip()]
     if not lines:
         return [], None
@@ -77,9 +75,7 @@ def read_foreign(path, lines: Sequence[tuple[int, str]]) -> tuple[list[Line], st
 def split_lines(
     lines: Sequence[tuple[int, str]],
 ) -> tuple[list[tuple[int, str, str | None]], str | None]:
-    """Return number, phrase and weight of lines, and what they are if they are of another
-    program.
-    """
+    """Return number, phrase and weight of lines, and whose lines they are."""
     texts = [line for _, line in lines]
     counted = [NUMBERED.fullmatch(text) for text in texts]
     if len(lines) > 2 and [m and int(m[1]) for m in counted] == [*range(1, len(lines) + 1)]:
@@ -121,8 +117,7 @@ def read_table(path, lines: Sequence[tuple[int, str]], sign: str) -> list[Line]:
             continue
         if len(cells) > len(names):
             raise UserError(
-                f"{where}: {len(cells)} columns, the header has {len(names)}; quote a phrase that"
-                f" holds {sign!r}"
+                f"{where}: {len(cells)} columns, the header has {len(names)}; quote {sign!r}"
             )
         row = dict(zip(names, (cell.strip() for cell in cells), strict=False))
         if {"displayas", "soundslike"} & {*names}:  # AWS, which writes hyphens for blanks
@@ -143,9 +138,7 @@ def read_row(row: dict, where: str) -> Line:
 
 
 def read_json(path, lines: Sequence[tuple[int, str]]) -> list[Line]:
-    """Read the phrases of a tree: texts, objects with a phrase and its weight, lists of both below
-    any keys, or weights by phrase.
-    """
+    """Read the phrases of a tree: texts, objects or lists below any keys, weights by phrase."""
     text = "\n".join(line for _, line in lines)
     try:
         phrases = [*walk(json.loads(text), None)]

@@ -49,9 +49,7 @@ class PhraseSpec:
 
     @classmethod
     def parse(cls, text: str) -> "PhraseSpec":
-        """Parse `F,option=value,..`; a path that exists is one as a whole. UserError for an option
-        that is unknown or has another kind of value.
-        """
+        """Parse `F,option=value,..`, or a path that exists; else UserError."""
         path, values = text, {}
         while "," in path and not Path(path).exists():
             path, _, last = path.rpartition(",")
@@ -70,9 +68,7 @@ class PhraseSpec:
         check_options(self)
 
     def load(self) -> "Glossary":
-        """Read the glossary, and the speakers of its utt2spk; say how it was read if it is another
-        program's.
-        """
+        """Read the glossary and its utt2spk; say how, if it is another program's."""
         glossary = read_glossary(self, kaldi_text.read(self.utt2spk) if self.utt2spk else None)
         say_lines(glossary.notes)
         return glossary
@@ -80,9 +76,7 @@ class PhraseSpec:
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase as it is written, the weight of each word of it, and what else is recognised for
-    it.
-    """
+    """A phrase as written, the weight of each word, and what else is recognised for it."""
 
     written: str
     weight: float = 1.0
@@ -124,9 +118,8 @@ def read_weight(text: str, where: str) -> float:
 
 @dataclass(frozen=True)
 class Glossary:
-    """Phrases for all utterances (`common`), or by id of an utterance, speaker or session (`own`);
-    `speakers` are those of utterances whose ids do not begin with them, `notes` what to tell of how
-    the file was read.
+    """Phrases for all (`common`), or by id of utterance, speaker, session (`own`); `speakers` of
+    utterances of other ids, `notes` on how the file was read.
     """
 
     spec: PhraseSpec
@@ -140,9 +133,7 @@ class Glossary:
         object.__setattr__(self, "build_once", build)
 
     def ids_of(self, utt: str) -> tuple[str, ...]:
-        """Return the ids of `own` that mean an utterance: its own, its speaker's, and what it
-        begins with up to a dash or underscore.
-        """
+        """Return the ids of `own` that mean an utterance: its own, its speaker's, beginnings."""
         if not self.own:
             return ()
         ids = [utt, self.speakers.get(utt, utt)]
@@ -157,9 +148,7 @@ class Glossary:
         return self.build_once(self.ids_of(utt), not self.plain)
 
     def spell_lists(self, lists: Sequence[NBest]) -> list[NBest]:
-        """Return lists whose hypotheses are written with the phrases as the glossary writes them;
-        their texts stay.
-        """
+        """Return lists with the phrases as the glossary writes them; texts stay."""
         return [
             replace(
                 nbest,
@@ -198,9 +187,7 @@ class Glossary:
         return len(self.common) + sum(map(len, self.own.values()))
 
     def warn_absent(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
-        """Yield a warning where there are phrases, but none in any of the texts (utterance,
-        text).
-        """
+        """Yield a warning where there are phrases, but none in the texts (utterance, text)."""
         found = any(self.unweighted(utt).value(split_text(text)) for utt, text in texts)
         if self.size and not found:
             first = next(itertools.chain(self.common, *self.own.values()))
@@ -226,9 +213,7 @@ class Entry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -> Glossary:
-    """Read the glossary of a specification; UserError with the line of what is wrong. An empty file
-    is a glossary without phrases.
-    """
+    """Read a glossary; UserError with the wrong line. An empty file has no phrases."""
     if str(spec.path).removesuffix(".gz").removesuffix(".xz").endswith(".jsonl"):
         own: dict[str, tuple[Phrase, ...]] = {}
         for number, line in read_lines(spec.path):
@@ -267,9 +252,7 @@ def make_phrases(texts: Iterable[str], where: str) -> tuple[Phrase, ...]:
 
 
 def make_glossary(phrases: Sequence[str] | Mapping[str, Sequence[str]], **options) -> Glossary:
-    """Make a glossary of texts as lines of a file have them: of one sequence for all utterances, or
-    of sequences by id.
-    """
+    """Make a glossary of lines: one sequence for all utterances, or sequences by id."""
     spec = PhraseSpec("phrases", **options)
     if isinstance(phrases, Mapping):
         own = {

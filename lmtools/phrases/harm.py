@@ -31,9 +31,7 @@ STEEP = 6.0  # margin by the weight of PHRASES from which both are searched else
 def measure_harm(
     nbests: Sequence[NBest], column: Sequence[Sequence[float]], glossary: Glossary
 ) -> np.ndarray:
-    """Return errors in phrase words, errors in others, and false alarms of each hypothesis
-    (utterances, hypotheses, 3): 0 in lists whose `column` is everywhere the same.
-    """
+    """Return each hypothesis' errors in phrase words, in others, and false alarms (., ., 3)."""
     depth = max(1, *(len(nbest.hyps) for nbest in nbests))
     harm = np.zeros((len(nbests), depth, 3), dtype=np.int64)
     for row, (nbest, values) in enumerate(zip(nbests, column, strict=True)):
@@ -67,11 +65,9 @@ class HarmBound:
     usual: np.ndarray
 
     def search(self, rest: np.ndarray, column: np.ndarray, valid: np.ndarray) -> Found:
-        """Search the weight, from 0 on, of a column beside the totals `rest` (all (utterances,
-        hypotheses)).
-
-        Of the weights within the bound the best have the fewest errors in all, then in phrase
-        words; of these the least, half as much again where that is as good.
+        """Search the weight, from 0 on, of a column beside the totals `rest` (utterances,
+        hypotheses). Within the bound the fewest errors count, then in phrase words, then the least
+        weight, half as much again where as good.
         """
         totals, begins, ends = self.trace(rest, column, valid, self.usual)
         order = np.lexsort((totals[:, 0], totals[:, :2].sum(1), ~self.allow(totals)))
@@ -111,16 +107,12 @@ class HarmBound:
         return curve.totals[inside], np.maximum(curve.edges[inside], 0), curve.ends[inside]
 
     def allow(self, totals: np.ndarray) -> np.ndarray:
-        """Return which intervals (intervals,) of `trace` are within the bound: no more errors in
-        all than without phrases.
-        """
+        """Return which intervals of `trace` have no more errors in all than without phrases."""
         usual = self.usual.sum((0, 1))
         return totals[:, :2].sum(1) <= usual[:2].sum()
 
     def draw(self, weight: float, totals: np.ndarray, begins: np.ndarray) -> list[list[float]]:
-        """Return rows [weight, *counts (3,)] of weight 0 and of STEPS times the chosen one, those
-        whose counts change; of the middle one in place of a chosen 0 or inf.
-        """
+        """Return rows [weight, *counts (3,)] of weight 0 and of STEPS that change counts."""
         later = begins[begins > 0]
         edges = np.append(later[len(later) // 2 :], later[-1:] * 2)[:2]
         middle = float(edges.mean()) if len(edges) else 1.0  # inside an interval, no tie
@@ -144,12 +136,9 @@ def merge_equal(
 
 
 def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray) -> dict:
-    """Return the weight of PHRASES beside the totals `rest` (utterances, hypotheses) of all else,
-    with the counts of `harm` at weight 0 and there; and the `margin`, the weight of NEAR, where
-    lists have it and `rest` has none of it.
-
-    Of weights that are as good the cautious side is taken: of PHRASES the least, half as much again
-    where that is as good; of NEAR the greatest.
+    """Return the weight of PHRASES beside the totals `rest` (utterances, hypotheses), with the
+    counts of `harm` at 0 and there, and `margin`, the weight of NEAR, where lists have it. Of
+    equals the cautious side: the least of PHRASES, the greatest of NEAR.
     """
     own, column = own_hypotheses(features), features.column(PHRASES)
     usual = harm[np.arange(len(harm)), best(rest, own.valid)][:, None]

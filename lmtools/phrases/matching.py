@@ -42,9 +42,7 @@ BLANKS = Blanks()
 
 @functools.lru_cache(maxsize=1 << 16)
 def split_word(word: str) -> tuple[str, ...]:
-    """Return the words for matching in one word of a text: none of punctuation alone, several of a
-    hyphenated one.
-    """
+    """Return the words for matching in a word: none of punctuation, several if hyphenated."""
     if word.isascii() and word.isalpha():
         return (word.lower(),)
     text = unicodedata.normalize("NFKC", word).translate(STRAIGHTEN).translate(BLANKS)
@@ -126,9 +124,7 @@ class PhraseAutomaton:
         return node
 
     def link(self) -> None:
-        """Find for each node its longest proper suffix in the automaton, and the longest one that
-        is a form (-1: none), breadth first.
-        """
+        """Find each node's longest proper suffix, and the longest that is a form (-1: none)."""
         queue = deque(self.next[0].values())
         while queue:
             node = queue.popleft()
@@ -165,9 +161,7 @@ class PhraseAutomaton:
         return found
 
     def choose(self, words: Sequence[str]) -> list[Occurrence]:
-        """Choose the occurrences that do not overlap and have the greatest value in sum, of equals
-        the fewest; in order. Those of value 0 are never chosen.
-        """
+        """Choose occurrences of greatest summed value without overlap, fewest of equals."""
         totals: list[tuple[float, int]] = [(0.0, 0)]
         back: list[Occurrence | None] = [None]
         found, place = self.find_all(words), 0
@@ -247,9 +241,7 @@ class PhrasePrefixes:
         self.automaton, self.states = automaton, Numbering((0, ()))
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bonuses (N,) of N words after prefixes, and the nodes (N,) of the longer
-        prefixes.
-        """
+        """Return the bonuses (N,) of words after prefixes, and nodes of the longer prefixes."""
         bonuses, longer = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=np.int64)
         for row, (node, word) in enumerate(zip(nodes.tolist(), words, strict=True)):
             state = self.states.things[node]

@@ -14,9 +14,9 @@ from lmtools.phrases.evaluate import (
 )
 from lmtools.phrases.glossary import Glossary
 from lmtools.report.experiment import Experiment
+from lmtools.report.main_tables import system_column
 from lmtools.report.measure import SEED, Measured
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.rescoring_tables import system_column
 from lmtools.report.rows import FigureRow
 from lmtools.report.table import Query, Table, probability, show_interval, table_of
 
@@ -29,9 +29,7 @@ NOTE = (
 
 
 def phrase_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield for each set that weights were not tuned on how well each system has the words of the
-    glossary, and all others.
-    """
+    """Yield a table a tested set: how well systems have the glossary's words, and others."""
     lists = experiment.lists
     for measured in lists.judged if lists.glossary else ():
         place = measured.sample.name
@@ -50,9 +48,7 @@ def phrase_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRow]:
-    """Yield how well every system has the words of a glossary, and all others, with intervals; p is
-    that of the difference to the first pass, of the paired bootstrap.
-    """
+    """Yield how well each system has the glossary's words, with intervals and paired p."""
     refs, place = measured.sample.refs, measured.sample.name
     texts = (refs, *(result.texts for result in measured.results.values()))
     say_lines(glossary.warn_absent(pair for side in texts for pair in side.items()))

@@ -104,9 +104,8 @@ def read_grids(home: Path) -> set[str]:
 
 
 def read_models(home: Path) -> dict[str, str]:
-    """Read the model hash of each language model's scores, several joined by `/`.
-
-    Scores without normalisation are left out where the same model has scores with it.
+    """Read the model hash of each language model's scores, several joined by `/`; of a model with
+    normalised scores, only these.
     """
     hashes: dict[str, dict[str, bool]] = {}
     for path in sorted(home.glob("score/*/*.scores*")):
@@ -164,7 +163,6 @@ def list_of_models(home: Path, file: str) -> list[Path]:
 
 
 def drop_nulls(tree: Mapping) -> dict:
-    """Return the entries of a mapping that are not null."""
     return {name: value for name, value in tree.items() if value is not None}
 
 
@@ -263,7 +261,6 @@ def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again"
 
 
 def as_type(shape):
-    """Return the type of what has that shape."""
     if isinstance(shape, list):
         return list[as_type(shape[0])]
     if isinstance(shape, tuple) and len(shape) == 1:

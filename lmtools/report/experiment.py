@@ -54,7 +54,6 @@ class Experiment:
 
     @cached_property
     def rows(self) -> FigureRows:
-        """The figures of all parts."""
         return FigureRows(rows_of(self))
 
     @property
@@ -181,10 +180,7 @@ def list_missing(home: Path, kind: str, parts: Mapping) -> list[str]:
 
 
 def has_lists(home: Path, kind: str, nbests: Sequence[str]) -> bool:
-    """Return whether a report of that kind speaks of lists: language models have some where some
-    are given, or where those beside were rescored; experiments of similarity where there are
-    rescored texts. UserError for lists that would not be read.
-    """
+    """Return whether a report of that kind speaks of lists; UserError for unread ones."""
     rescored = any(home.glob("rescore/*/*.txt"))
     if kind != STS:
         return kind == RESCORING or bool(nbests or (rescored and lists_beside(home)))

@@ -145,11 +145,7 @@ def step_time(lines: Sequence[Mapping]) -> float | None:
 
 
 def curve(lines: Sequence[Mapping]) -> np.ndarray:
-    """Return seconds of training and validation perplexity (validations, 2), as far as it is
-    finite.
-
-    The time of a step is interpolated between the training's lines.
-    """
+    """Return seconds of training, interpolated, and finite validation perplexities, (., 2)."""
     steps = [(ln["step"], ln["seconds"]) for ln in lines if "train_loss" in ln and "seconds" in ln]
     losses = [
         (line["step"], line["valid_loss"]) for line in lines if line.get("valid_loss", HUGE) < HUGE

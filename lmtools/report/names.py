@@ -25,9 +25,7 @@ class LmPart(NamedTuple):
 
 
 class SystemParts(NamedTuple):
-    """Parts of a system: its language models, rescored lattices in place of lists, and whether it
-    is (1 - lambda) first pass + lambda LM.
-    """
+    """Parts of a system: its LMs, whether of lattices, whether interpolated."""
 
     parts: tuple[LmPart, ...] = ()
     lattices: bool = False
@@ -65,7 +63,6 @@ class Names:
         return replace(self, systems={})
 
     def makeup(self, name: str) -> SystemParts:
-        """Return the parts of a system."""
         return self.systems.get(name, SystemParts((LmPart(name),)))
 
     def is_mean(self, name: str) -> bool:
@@ -78,7 +75,6 @@ class Names:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The printed name of each system."""
         plain = {name: self.describe(name) for name in self.systems}
         texts = list(plain.values())
         return {
@@ -125,11 +121,8 @@ class Names:
         return sorted(names, key=place)
 
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
-        """Return the look of each name, and of FIRST and ORACLE; those that have none take the
-        spare ones in alphabetical order.
-
-        A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
-        has a hollow marker and another line, an interpolation a dotted one.
+        """Return the look of each name, and of FIRST and ORACLE; others take spare ones in order. A
+        mean and an interpolation have the sum's colour, hollow or dotted.
         """
         keys = {name: self.key_of(name) for name in (*names, FIRST, ORACLE)}
         known = {}

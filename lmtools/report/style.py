@@ -97,9 +97,8 @@ LISTS = {"order": str, "spare": Look, "runs": Look}
 
 
 def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
-    """Load the defaults, refined by what the file at `path` says, then by an experiment's: its
-    labels and looks of systems, and its language models and systems in their order; UserError with
-    the line for what a file should not say.
+    """Load the defaults, refined by the file at `path`, then by an experiment's labels, looks and
+    order; UserError with the wrong line.
     """
     style = parse_style((DEFAULTS, path)) if path else load_defaults()
     if plan is None:

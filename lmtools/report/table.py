@@ -17,11 +17,8 @@ TAG, ENTITY = re.compile(r"<(?=[a-zA-Z/!?])"), re.compile(r"&(?=[a-zA-Z#])")
 
 @dataclass(frozen=True)
 class Table:
-    """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of
-    cells to stress.
-
-    `quoted` are columns that a paper reports and nobody here measured: their figures stand in
-    brackets, on the page on ground of their own. `part` is the part of the page that it stands in.
+    """Printed cells under a title: `left` columns aligned so, `best` cells to stress, `quoted`
+    columns in brackets that a paper reports, on the `part` of the page.
     """
 
     title: str
@@ -136,7 +133,6 @@ class Column:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nobody has anything in it."""
         return all(cell == NONE for cell in self.cells)
 
 
@@ -211,7 +207,6 @@ class Query(NamedTuple):
         return [self.rows.find(self.kind, name, quantity, on, at=at) for name, on in pairs]
 
     def values(self, quantity: str, place: str = "", at=None) -> list[float | None]:
-        """Return the value of a quantity under each name."""
         return [row and row.value for row in self.find(quantity, place, at)]
 
     def column(

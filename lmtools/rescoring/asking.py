@@ -44,9 +44,7 @@ from lmtools.types import NBest
 
 @dataclass(frozen=True)
 class LazyChoice:
-    """The place of each list's best hypothesis (utterances,), 0 in an empty one; how many of the
-    hypotheses were scored, and warnings.
-    """
+    """Each list's best hypothesis (utterances,), 0 if empty; how many were scored; warnings."""
 
     places: np.ndarray
     scored: int
@@ -71,11 +69,9 @@ def choose_lazily(
     source,
     path,
 ) -> LazyChoice:
-    """Choose hypotheses of lists read from `source` by `weights`, read from `path`, of the `lazy`
-    column and of the others.
-
-    `margin` is in units of the bound's that the weights note; infinity scores every hypothesis and
-    needs none. UserError as of `lmtools rescore`, and for utterances that a fold holds.
+    """Choose hypotheses of lists from `source` by `weights` (from `path`), of the `lazy` column and
+    others. `margin` is in units of the noted bound's; infinity scores all. UserError as of `lmtools
+    rescore`.
     """
     name, computing = lazy.name, lazy.computing
     refuse_unfit(weights, name, nbests, path)
@@ -125,9 +121,7 @@ def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weigh
 
 
 def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> None:
-    """Raise UserError where the weights do not have the column, or are cross-validated and have
-    seen the lists.
-    """
+    """Raise UserError where weights lack the column, or their folds have seen the lists."""
     if name not in weights.features:
         raise UserError(
             f"{path}: no weight for {name!r}: it has {', '.join(weights.features)}; give the column"
@@ -160,11 +154,9 @@ def measure_choice(chosen: Sequence[NBest], metric: str) -> float | None:
 
 @dataclass(frozen=True)
 class SessionContext:
-    """What is read before an utterance: up to `tokens` of the utterances before it in its session.
-
-    `origin` is whose words they are: `first`: the recogniser's; `ref`: the references, which shows
-    what errors in the context cost; or the path of weights: the hypotheses that these choose, one
-    utterance after the other. `sessions`: as of `find_sessions`.
+    """What is read before an utterance: up to `tokens` of those before it in its session
+    (`find_sessions`). `origin`: `first` (the recogniser's words), `ref`, or the path of weights,
+    which choose one utterance after the other.
     """
 
     tokens: int
@@ -185,11 +177,9 @@ def score_in_context(
     context: SessionContext,
     columns: ScoreColumns | None = None,
 ) -> tuple[TextScores, int]:
-    """Return the scores of all hypotheses by a model, list by list, and the number of sessions.
-
-    By weights, the utterances of a session are scored and chosen in their order, those of all
-    sessions at a place together. What a killed run computed is in the cache; the same command gives
-    the same scores. `columns`: other columns of the weights.
+    """Return the scores of all hypotheses by a model, list by list, and the number of sessions. By
+    weights, sessions go on side by side, an utterance at a time; `columns`: the weights' others.
+    What a killed run computed is in the cache.
     """
     sessions = find_sessions(nbests, context.sessions)
     scorer = ContextScorer(model)

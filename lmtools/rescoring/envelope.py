@@ -14,9 +14,7 @@ TINY = 1e-9  # of an angle: narrower intervals are rounding errors
 
 @dataclass(frozen=True)
 class Curve:
-    """Piecewise constant sums: `totals[i]` (width,) holds from `edges[i]` to `edges[i + 1]`; the
-    first edge is -inf.
-    """
+    """Piecewise constant sums: `totals[i]` (width,) from `edges[i]` on; the first is -inf."""
 
     edges: np.ndarray
     totals: np.ndarray
@@ -61,9 +59,7 @@ def here(values: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def sweep(start: np.ndarray, slope: np.ndarray, valid: np.ndarray, statistics: np.ndarray) -> Curve:
-    """Sum the statistics of the chosen hypotheses along the line start + t slope; `statistics` (U,
-    K, width) add up over utterances.
-    """
+    """Sum the `statistics` (U, K, width) of what is chosen along the line start + t slope."""
     utterance, step, hypothesis = envelope(start, slope, valid)
     chosen = statistics[utterance, hypothesis]  # (changes, width)
     walk = np.argsort(utterance, kind="stable")
@@ -110,10 +106,8 @@ def choose(
 def flat_region(
     curve: Curve, loss: np.ndarray, at: float, tolerance: float, low: float = -np.inf
 ) -> tuple[float, float]:
-    """Return the stretch around step `at` where the loss stays within `tolerance` of the least
-    between `low` and inf, or of that at `at`.
-
-    The latter where the least is elsewhere: the stretch always holds `at`.
+    """Return the stretch around step `at` with a loss within `tolerance` of the least from `low` to
+    inf, or of that at `at` where the least is elsewhere.
     """
     home = int(np.searchsorted(curve.edges, at, side="right")) - 1
     good = loss <= max(loss[curve.ends > low].min() + tolerance, loss[home])

@@ -30,9 +30,7 @@ GAIN, DOUBT, RESAMPLES = 0.03, 0.01, 2000
 
 
 def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
-    """Minimise the expected loss by L-BFGS-B from STARTS; return the weights (1 + weights,), the
-    first is 1, and the loss. Deterministic.
-    """
+    """Minimise the expected loss by L-BFGS-B from STARTS; return weights and loss."""
     spreads = np.array([typical_spread(column, space.valid) for column in space.columns])
     units = np.where(spreads > 0, spreads, 1.0)
     part = replace(

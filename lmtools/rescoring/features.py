@@ -75,7 +75,6 @@ class Features:
         return replace(self, names=tuple(names), values=self.values[places])
 
     def take(self, rows: np.ndarray) -> "Features":
-        """Return the features of some of the utterances, by their places."""
         return replace(self, values=self.values[:, rows], valid=self.valid[rows])
 
 
@@ -96,11 +95,9 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
-    path of the file of each, and the tokens of its model (hypotheses,) by utterance.
-
-    `unchecked` names those of files that do not say which lists they were made of;
-    `glossary` is what the column PHRASES was made with.
+    """Columns of score files by name: log-probabilities (hypotheses,) a list, signature, path, and
+    tokens by utterance. `unchecked`: files that do not name their lists; `glossary`: what PHRASES
+    was made with.
     """
 
     values: Mapping[str, list[np.ndarray]]
@@ -124,10 +121,8 @@ class ScoreColumns:
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:
-    """Read the column of each `NAME=FILE` for the lists read from `source`, score files or plain
-    numbers; `NAME/token` and `NAME/word` are means.
-
-    UserError where a file was made of other lists: see `scores.check`.
+    """Read the column of each `NAME=FILE` (NAME/token, NAME/word: means) for the lists from
+    `source`; UserError where a file was made of others.
     """
     # a file may stand there twice, for its sum and its mean
     read = functools.cache(functools.partial(read_column_file, nbests=nbests, source=source))
@@ -142,9 +137,7 @@ def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Score
 def make_columns(
     tables: Mapping[str, ScoreTable], paths: Mapping[str, str], nbests: Sequence[NBest], source
 ) -> ScoreColumns:
-    """Make the column of each name from its table, which was read from the path of that name; the
-    rest is as of `read_columns`.
-    """
+    """Make the column of each name from its table, read from the path of that name."""
     columns = {
         name: scores.columns(table, nbests, paths[name], source) for name, table in tables.items()
     }
@@ -161,9 +154,7 @@ def make_columns(
 
 
 def summed(name: str) -> str:
-    """Return the column that the column `name` is a mean of: `tta` of `tta/token`; itself if it is
-    none.
-    """
+    """Return the column of which `name` is a mean, `tta` of `tta/token`; else itself."""
     return next((name.removesuffix(end) for end in MEANS if name.endswith(end)), name)
 
 
@@ -183,10 +174,8 @@ def take_mean(
 
 
 def find_divisors(name: str, nbest: NBest, tokens: Sequence[float]) -> np.ndarray:
-    """Return what a list's log-probabilities are divided by in the column `name` (hypotheses,): the
-    counts that MEANS has for it, from the tokens of each hypothesis, or 1.
-
-    No tokens and no words count as one: the mean of an empty hypothesis is its sum.
+    """Return what a list's log-probabilities are divided by in the column `name` (hypotheses,):
+    tokens or words, at least 1, or 1.
     """
     counts = MEANS.get(name.removeprefix(summed(name)))
     return np.ones(len(nbest.hyps)) if counts is None else np.maximum(counts(nbest, tokens), 1)
@@ -232,9 +221,7 @@ def gather(
 
 
 def components(nbests: Sequence[NBest], source) -> list[str]:
-    """Return the names of the lists' own scores, in their order; UserError if a hypothesis lacks
-    one of them.
-    """
+    """Return the names of the lists' own scores; UserError where one lacks."""
     names = list(
         dict.fromkeys(name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores)
     )
@@ -243,8 +230,7 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
             if lacking := [name for name in names if name not in hyp.scores]:
                 which = f"hypothesis {rank} of utterance {nbest.utt!r}"
                 raise UserError(
-                    f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or"
-                    " to none"
+                    f"{source}: {which} has no score {lacking[0]!r}; give it to all or none"
                 )
     return names
 
@@ -304,10 +290,8 @@ def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
 
 
 def combine(weights: Iterable[float], values: np.ndarray) -> np.ndarray:
-    """Compute weighted sums (utterances, hypotheses) over features.
-
-    Feature by feature and not as a matrix product, whose rounding may depend on the row: equal
-    hypotheses must get equal sums.
+    """Compute weighted sums (utterances, hypotheses), feature by feature: equal hypotheses get
+    equal sums, which a matrix product does not give.
     """
     total = np.zeros(values.shape[1:])
     for weight, column in zip(weights, values, strict=True):
@@ -321,23 +305,18 @@ def best(totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
 
 
 def deviate(column: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a column less the mean of each list, 0 beyond its end, and the lists (utterances,) in
-    which it varies.
-    """
+    """Return a column less each list's mean, and the lists (utterances,) where it varies."""
     means = column.sum(1, where=valid) / valid.sum(1)
     varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1) > 0
     return np.where(valid, column - means[:, None], 0), varies
 
 
 def own_hypotheses(features: Features) -> Features:
-    """Return features in which only the first pass's own hypotheses exist; themselves without
-    NEAR.
-    """
+    """Return features of the first pass's own hypotheses alone; themselves without NEAR."""
     if NEAR not in features.names:
         return features
     return replace(features, valid=features.valid & (features.column(NEAR) >= 0))
 
 
 def words(hyp: Hypothesis) -> str:
-    """Return the words of a hypothesis, single-spaced."""
     return " ".join(hyp.text.split())

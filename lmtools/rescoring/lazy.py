@@ -55,9 +55,7 @@ class LazyScores:
 def learn_bounds(
     nbests: Sequence[NBest], features: Features, columns: ScoreColumns, weights: Weights
 ) -> dict[str, dict]:
-    """Learn the Bound of each of the `columns`, by name, as weights note it: with `weights` of
-    `features` on the lists that these were tuned on.
-    """
+    """Learn the Bound of each of `columns`, on the lists that `weights` were tuned on."""
     return {
         name: msgspec.structs.asdict(learn_bound(nbests, features, columns, weights, name=name))
         for name in columns.values
@@ -105,14 +103,11 @@ def read_bound(weights: Weights, name: str, path) -> Bound:
 def expect(
     nbests: Sequence[NBest], known: Features, tokens: np.ndarray, bound: Bound, path
 ) -> np.ndarray:
-    """Return the line's value of each hypothesis (utterances, hypotheses) in nats; UserError where
-    the features are not the bound's, read from `path`.
-    """
+    """Return the expected nats (utterances, hypotheses); UserError for other features."""
     names, inputs = predictors(nbests, known, tokens)
     if {*names} != {*bound.slopes}:
         raise UserError(
-            f"{path}: its bound is of {', '.join(bound.slopes)}, not of {', '.join(names)}; tune"
-            " again"
+            f"{path}: its bound is of {', '.join(bound.slopes)}, not {', '.join(names)}; tune anew"
         )
     return combine([*(bound.slopes[name] for name in names), bound.tokens], inputs)
 
@@ -125,12 +120,9 @@ def score_lazily(
     margin: float,
     score: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> LazyScores:
-    """Score the hypotheses that have to be scored, in rounds over all open lists; return their
-    column.
-
-    `rest` are the totals of the other features, `line` these with what is expected of the column,
-    whose weight is `weight`, (utterances, hypotheses) all. `score` takes the rows and places of
-    some hypotheses and gives their values of the column. With a margin of infinity all are scored.
+    """Score the hypotheses that have to be, in rounds over all open lists; return their column.
+    `rest` are the other totals, `line` these with what is expected of the column of that `weight`,
+    (utterances, hypotheses). `score` takes rows and places. Margin infinity: all.
     """
     order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
     counts, done = valid.sum(1), np.zeros(len(valid), int)

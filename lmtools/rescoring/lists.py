@@ -35,11 +35,8 @@ def tune_lists(
     crossing: Crossing | None = None,
     nj: int = 1,
 ) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
-    """Return warnings about the lists read from `source`, and the weights of each system with its
-    facts, by name, tuned by `nj` processes.
-
-    With a `crossing` there are the weights of each fold too. The notes have the bounds of lazy
-    rescoring, of their tolerance. UserError as of `gather` and `tune`.
+    """Return warnings about the lists from `source`, and each system's weights with facts, by name,
+    tuned by `nj` processes; with a `crossing` those of each fold too, and lazy bounds in the notes.
     """
     extra = [name for name in list_lengths(systems) if name not in options.features]
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
@@ -112,10 +109,8 @@ def rescore_lists(
     source,
     place: Callable[[str | None], str],
 ) -> tuple[list[str], Iterator[tuple[str | None, list[NBest], list[str]]]]:
-    """Return warnings about the lists read from `source`; and each system, its lists in the order
-    of its weights in `tuned`, and warnings about the weights, which were read from its `place`.
-
-    UserError as of `gather`, `rescore` and `check_signatures`.
+    """Return warnings on the lists; and each system's rescored lists, in the order of `tuned`, with
+    warnings on its weights from `place`.
     """
     known = set().union(*(weights.features for weights in tuned.values()))
     derived = [name for name in (*DERIVED, "rank") if name in known]
@@ -152,9 +147,7 @@ def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
 
 
 def warn_unseen(signatures: Mapping[str, Mapping], places: Mapping) -> list[str]:
-    """Return warnings on scores, with these signatures and from these places, whose language model
-    has no probability of unknown words.
-    """
+    """Return warnings on scores of LMs that have no probability of unknown words."""
     return [
         f"{places[name]}: of a language model without <unk> (a closed vocabulary): each unknown"
         f" word has {signature['unk']}; --lm LM,oov_penalty=P takes P nats more from each"
@@ -171,10 +164,9 @@ VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
-    """Rescore lists: best total first and equals in their old order; scores are all features and
-    `total`. Utterances of a fold are chosen for by its weights, which did not see them.
-
-    UserError about `source` unless the features are exactly those of the weights.
+    """Rescore lists: best total first, equals in their old order, with all features and `total`;
+    utterances of a fold by its weights. UserError about `source` for features other than the
+    weights'.
     """
     check(features, weights, source)
     totals = weighted_totals([nbest.utt for nbest in nbests], features, weights)
@@ -221,9 +213,8 @@ def check(features: Features, weights: Weights, source) -> None:
 
 
 def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]:
-    """Return warnings on columns other than those that `weights`, read from `path`, were tuned on.
-
-    UserError where one surely is: of another model, vocabulary, normalisation, penalty, utility.
+    """Return warnings on columns other than those that `weights`, from `path`, were tuned on;
+    UserError where one surely is.
     """
     warnings, unknown = [], []
     if not weights.tuned:
@@ -260,9 +251,7 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
 
 
 def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
-    """Return whether two values that differ mean other scores, not only other rounding or another
-    version of the same.
-    """
+    """Return whether two differing values mean other scores, not rounding or a version."""
     return key not in ROUNDING | SAID and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
         "", str(given.get(key))
     )

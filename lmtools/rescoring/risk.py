@@ -84,11 +84,8 @@ class Risk:
 
 
 def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
-    """Compute the expected utility of every hypothesis in the units of `pair_gains`, higher is
-    better; `tokens` are words.
-
-    UserError about `source` where the lists lack the score of the posterior, or have none that is
-    finite.
+    """Compute each hypothesis' expected utility in the units of `pair_gains`, higher is better;
+    UserError without a finite score for the posterior.
     """
     name, scores = posterior_scores(nbests, risk.score, source)
     doubts = PosteriorDoubts()
@@ -158,10 +155,8 @@ def posterior(scores: np.ndarray, scale: float) -> np.ndarray:
 
 
 def expected_utility(texts: Sequence[str], posterior: np.ndarray, utility: str) -> np.ndarray:
-    """Compute sum_j posterior[j] utility(text i, reference text j) of each text (hypotheses,); j
-    runs over the first len(posterior).
-
-    Equal texts are computed once, and the order of the list changes no bit of the sums.
+    """Compute sum_j posterior[j] utility(text i, reference text j) (hypotheses,): equal texts once,
+    and in an order of which no bit depends on the list's.
     """
     places = {text: place for place, text in enumerate(sorted(set(texts)))}
     mass = np.zeros(len(places))

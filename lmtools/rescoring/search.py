@@ -23,10 +23,8 @@ WHOLE = 3
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Columns (1 + weights, U, K) of about unit spread, the statistics (U, K, width) of each
-    hypothesis, and their loss.
-
-    `nonnegative` (weights,) is True where a weight may not be below 0.
+    """Columns (1 + weights, U, K) of about unit spread, statistics (U, K, width), their loss, and
+    weights (weights,) that may not be below 0.
     """
 
     columns: np.ndarray
@@ -65,9 +63,7 @@ def descents(space: SearchSpace, seed: int) -> list[np.ndarray]:
 
 
 def dropped(space: SearchSpace, seed: int) -> list[np.ndarray]:
-    """Return the ends of the search from the best weights found without one column, for each: never
-    worse than those.
-    """
+    """Return the search's ends without each column, never worse than the best there."""
     ends = []
     for place in range(1, len(space.columns)):
         part = replace(
@@ -93,9 +89,7 @@ def random_starts(space: SearchSpace, rng: np.random.Generator) -> list[np.ndarr
 
 
 def descend(space: SearchSpace, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Improve `weights` by line searches, along each axis and as many random directions, until a
-    round of them gains nothing.
-    """
+    """Improve `weights` by line searches along axes and random directions while that gains."""
     loss = space.at(weights)
     for _ in range(ROUNDS):
         axes = np.eye(len(weights))[1:]

@@ -24,9 +24,7 @@ DIGITS = 16  # of a hash
 def sign(
     nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, texts: Mapping[str, str]
 ) -> str:
-    """Return the line of a rescoring: of lists with score `columns` by weights to the texts of
-    utterances.
-    """
+    """Return the line of a rescoring of lists with score `columns` by weights to texts."""
     first = [[nbest.utt, [sorted(hyp.scores.items()) for hyp in nbest.hyps]] for nbest in nbests]
     lms = {
         name: {key: value for key, value in signature.items() if key not in ROUNDING}

@@ -15,10 +15,8 @@ from lmtools.types import TOTAL, NBest
 
 @dataclass(frozen=True)
 class SystemPlan:
-    """Columns of scores of a system, as `read_columns` names them, and its form.
-
-    In the interpolated form `first_pass` has the weights of the lists' own scores and lengths whose
-    sum is the first pass's score; empty: `find_total`.
+    """Columns of a system, as `read_columns` names them, and its form. Interpolated, `first_pass`
+    has the weights whose sum is the first pass's score; empty: `find_total`.
     """
 
     columns: tuple[str, ...]
@@ -27,9 +25,7 @@ class SystemPlan:
 
 
 def find_total(names: Sequence[str], path) -> dict[str, float]:
-    """Find the first pass's score among the lists' own scores `names`: `total`, `score`, or the
-    only one. UserError about `path` where there is none.
-    """
+    """Find the first pass's score: `total`, `score`, or the only one; else UserError."""
     for name in (TOTAL, "score", *(names if len(names) == 1 else ())):
         if name in names:
             return {name: 1.0}
@@ -42,9 +38,7 @@ def find_total(names: Sequence[str], path) -> dict[str, float]:
 def read_scores(
     specs: Sequence[str], systems: Mapping[str, SystemPlan] | None, nbests: Sequence[NBest], source
 ) -> tuple[ScoreColumns, Mapping[str | None, SystemPlan]]:
-    """Read the columns of score files of the lists read from `source`, and the plan of each system;
-    `specs` as after --scores. One system without `systems`, called None.
-    """
+    """Read score files of the lists from `source`, and each system's plan (None: the one)."""
     if systems is not None:
         path = " ".join(specs) or "--scores"
         names = (name for plan in systems.values() for name in plan.columns)
@@ -55,9 +49,7 @@ def read_scores(
 
 
 def fill_path(path: str, kind: str, name: str) -> str:
-    """Put the name of a column, system or the like into `path` in place of {KIND}; UserError where
-    all would have the same.
-    """
+    """Put a column's or system's name in place of {KIND}; UserError where all are the same."""
     mark = f"{{{kind}}}"
     if mark not in path:
         raise UserError(
@@ -67,7 +59,6 @@ def fill_path(path: str, kind: str, name: str) -> str:
 
 
 def of_system(path: str, system: str | None) -> str:
-    """Return the path of a system's file, as it is for the only one."""
     return path if system is None else fill_path(path, "system", system)
 
 
@@ -118,9 +109,7 @@ def first_column(features: Features, columns: Collection[str]) -> int:
 
 
 def select_columns(features: Features, columns: Collection[str], wanted: Sequence[str]) -> Features:
-    """Select the features and those `columns` alone that are `wanted`, in that order, where columns
-    stand.
-    """
+    """Select the features, of the `columns` those alone that are `wanted`."""
     first = first_column(features, columns)
     return features.select(
         [*features.names[:first], *wanted, *features.names[first + len(columns) :]]

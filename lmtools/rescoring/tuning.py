@@ -34,17 +34,13 @@ POINTS = 400  # at most, of a stored curve
 
 
 def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function to minimise of summed statistics (..., width): the metric, or minus it
-    where more is better.
-    """
+    """Return the function to minimise of summed statistics (..., width)."""
     measure = METRICS[metric]
     return measure.score if measure.lower_is_better else lambda totals: -measure.score(totals)
 
 
 def spread(column: np.ndarray, valid: np.ndarray) -> float:
-    """Return the standard deviation of a column inside its lists, pooled; 0 where no list has two
-    different values.
-    """
+    """Return a column's standard deviation inside lists, pooled; 0 where none varies."""
     deviations, varies = deviate(column, valid)
     return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies.any() else 0.0
 
@@ -56,9 +52,7 @@ def scale_curve(
     statistics: np.ndarray,
     options: TuningOptions,
 ) -> dict:
-    """Return the metric over the scale of feature `name`, other weights as tuned, with its flat
-    region: see Weights.
-    """
+    """Return the metric over the scale of feature `name`, and its flat region: see Weights."""
     rest = combine(
         [0.0 if other == name else weight for other, weight in weights.items()], features.values
     )
@@ -85,9 +79,7 @@ def scale_curve(
 
 
 def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
-    """Return scales from `low` to `high`: every edge between them, or POINTS even steps where there
-    are more edges; `at` is always among them.
-    """
+    """Return scales from `low` to `high`: edges or POINTS even steps, and `at`."""
     inside = edges[(edges > low) & (edges < high)]
     if len(inside) > POINTS:
         inside = np.linspace(low, high, POINTS)
@@ -117,10 +109,8 @@ def measure_lists(nbests: Sequence[NBest], metric: str, path) -> DevSet:
 
 
 def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptions) -> Weights:
-    """Tune the weights of `features` so that the metric of the chosen hypotheses is best over all
-    of `nbests`.
-
-    UserError about `path` for missing references, and about options that do not fit the features.
+    """Tune weights of `features` for the best metric of the choice over all of `nbests`; UserError
+    about `path` without references or with unfit options.
     """
     check_fit(features, options, path)
     return tune_features(features, measure_lists(nbests, options.metric, path), options)
@@ -182,9 +172,7 @@ def doubts_of(
 def find_costs(
     features: Features, names: list[str], statistics: np.ndarray, metric: str
 ) -> list[str]:
-    """Find those of the features `names` whose values are positive, and the lowest the best by the
-    metric; in doubt, by the order of the lists.
-    """
+    """Find those of the positive features `names` of which the lowest is best."""
     columns = {name: features.column(name) for name in names}
     columns = {n: column for n, column in columns.items() if are_positive(column[features.valid])}
     if not columns:
@@ -217,9 +205,7 @@ def before_and_after(
 
 
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
-    """Return the metric's statistics of every hypothesis (U, K, width); an empty list counts as one
-    empty hypothesis.
-    """
+    """Return statistics of every hypothesis (U, K, width); an empty list has an empty one."""
     try:
         rows = nbest_statistics([fill_empty(nbest) for nbest in nbests], metric)
     except UserError as error:
@@ -233,10 +219,8 @@ def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
 def weights_of(
     features: Features, statistics: np.ndarray, options: TuningOptions
 ) -> tuple[dict[str, float], dict]:
-    """Return the weight of each feature, in the features' order and units, and notes on the search.
-
-    It sees one column for the given part and one for each free feature that varies inside lists,
-    all of unit spread.
+    """Return each feature's weight, in their order and units, and notes on the search, which sees
+    columns of unit spread.
     """
     base = options.base(features)
     first = combine([base.get(name, 0.0) for name in features.names], features.values)
@@ -302,9 +286,7 @@ class Crossing:
         self.utterances = assign_folds(utterances, plan, options.seed, speakers=speakers, path=path)
 
     def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
-        """Tune as `tune_features` does, and add the weights of each fold, tuned without it in the
-        same way.
-        """
+        """Tune as `tune_features` does, and add the weights of each fold."""
         whole = tune_features(features, dev_set, options)
         statistics, everyone = dev_set.statistics, np.arange(len(dev_set.statistics))
         chosen, parts = np.zeros(len(everyone), int), []

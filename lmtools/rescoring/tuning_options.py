@@ -87,7 +87,6 @@ class TuningOptions:
 
     @property
     def features(self) -> list[str]:
-        """The names of the features of texts."""
         if self.lengths is None:
             return ["words"] if self.form == LINEAR else []
         return [*self.lengths]
@@ -99,9 +98,7 @@ class TuningOptions:
         return name == LOOP or (name in self.lms and not signed)
 
     def reference_of(self, features: Features) -> str:
-        """Return the feature that the weights of others are relative to; UserError where all are
-        fixed at 0.
-        """
+        """Return the feature that weights are relative to; UserError where all are 0."""
         order = (
             [self.reference]
             if self.reference
@@ -116,7 +113,6 @@ class TuningOptions:
         )
 
     def free(self, features: Features) -> list[str]:
-        """Return the features whose weights are searched."""
         return [name for name in features.names if name not in self.base(features)]
 
     def base(self, features: Features) -> dict[str, float]:

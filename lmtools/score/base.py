@@ -62,11 +62,9 @@ class Scorer:
     pairs = False  # its texts are pairs of a source and what is scored given it
 
     def normalise(self, text: str) -> str:
-        """Return the text as the model reads it."""
         return " ".join(text.split())
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         return text.split()
 
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
@@ -74,9 +72,7 @@ class Scorer:
         raise NotImplementedError
 
     def cost(self, sentence: tuple) -> int:
-        """Return the number of rows that the model computes for the sentence; sentences of equal
-        cost are computed in equal shapes.
-        """
+        """Return the model rows of a sentence; equal costs are computed in equal shapes."""
         raise NotImplementedError
 
     def unknown(self, sentence: tuple) -> np.ndarray:
@@ -84,7 +80,6 @@ class Scorer:
         raise NotImplementedError
 
     def knows(self, word: str) -> bool:
-        """Return whether no token of a word that has a score is out of vocabulary."""
         return not self.unknown(self.prepare([word])[0]).any()
 
     def token_names(self, sentence: tuple) -> list[str]:
@@ -96,21 +91,15 @@ class Scorer:
         return len(sentence)
 
     def spans(self, sentence: tuple, words: Sequence[str]) -> list[int]:
-        """Return the number of positions of each word of a sentence, one or more; one number of all
-        where they are not those of its words in a row.
-        """
         self.words.learn(words)
         spans = [len(self.words.tokens(word, not place)) for place, word in enumerate(words)]
         return spans if all(spans) and sum(spans) == len(sentence) else [len(sentence)]
 
     def windows(self, sentence: tuple) -> list[tuple[int, int, int, int]]:
-        """Return the windows of a sentence that may be longer than the positions, as `cut_windows`
-        does.
-        """
+        """Return the windows of a long sentence, as `cut_windows` does."""
         return cut_windows(len(sentence), self.longest)
 
     def window(self, sentence: tuple, begin: int, end: int) -> tuple:
-        """Return one window of a sentence, as a sentence."""
         return sentence[begin:end]
 
     def token_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
@@ -118,9 +107,7 @@ class Scorer:
         raise NotImplementedError
 
     def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """Return log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a
-        sentence; those of a TreeBatch are computed together.
-        """
+        """Return log p of each token and the end in nats, float64 (tokens + 1,) a sentence."""
         together = isinstance(sentences, TreeBatch)
         return self.penalise(
             sentences, (self.from_tree if together else self.token_log_probs)(sentences)
@@ -136,9 +123,7 @@ class Scorer:
         ]
 
     def plan_trees(self, sentences: Sequence[tuple]) -> list[TreeBatch]:
-        """Return the numbers of those of many distinct sentences that are computed as trees of
-        beginnings.
-        """
+        """Return which of distinct sentences are computed as trees of beginnings."""
         return []
 
     def from_tree(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
@@ -153,9 +138,8 @@ class Scorer:
     def states(
         self, sentences: Sequence[tuple], layers: Sequence[int], masked: bool = False
     ) -> BatchStates:
-        """Return the states of sentences that fit the positions, up to the last of the layers;
-        `masked`: each position's from a copy in which it alone is masked. UserError for a model
-        without states.
+        """Return states of sentences that fit, up to the last of the layers; `masked`: each from a
+        copy where it is masked. UserError for a model without states.
         """
         raise UserError(
             f"{self.source}: has no states to make vectors of; give the directory of a neural model"
@@ -168,13 +152,11 @@ class Scorer:
 
     @cached_property
     def words(self) -> WordTokens:
-        """The tokens of single words."""
         return WordTokens(self)
 
     def prefixes(self) -> Prefixes:
-        """Return the prefixes of one utterance, empty; what they remember is freed with them.
-        UserError for a model that gives no word's probability from the words before alone, or whose
-        normaliser reads whole texts.
+        """Return an utterance's prefixes, empty; UserError for a model that reads both sides, or
+        whose normaliser reads whole texts.
         """
         check_wordwise(self)
         if not self.left_to_right:
@@ -189,15 +171,11 @@ class Scorer:
         raise NotImplementedError
 
     def live(self) -> Scorer:
-        """Return the same model by the engine that takes least time for a text by itself, whose
-        scores may differ in their last bits; itself where it is that.
-        """
+        """Return the same model by the engine that is fastest for a text by itself."""
         return self
 
     def with_oov_penalty(self, penalty: float) -> Scorer:
-        """Return the same model under that penalty, which its signature has; itself where it is 0.
-        UserError for one below 0.
-        """
+        """Return the same model under that penalty, itself at 0; UserError below 0."""
         if not (penalty := check_number(penalty, "oov_penalty", 0)):
             return self
         scorer = copy.copy(self)
@@ -237,7 +215,6 @@ class WordTokens:
         return once if first else later
 
     def count_unknown(self, word: str, first: bool) -> int:
-        """Return the number of unknown tokens of a word."""
         tokens = self.tokens(word, first)
         if tokens not in self.unknown:
             self.unknown[tokens] = int(np.sum(self.model.unknown(tokens)))
@@ -245,9 +222,7 @@ class WordTokens:
 
 
 def check_wordwise(model) -> None:
-    """Raise UserError where the model's normaliser reads whole texts, so that its tokens of a word
-    alone are not those of the word in a sentence.
-    """
+    """Raise UserError where the normaliser reads whole texts: words alone differ then."""
     if model.subword and not model.subword.normaliser.wordwise:
         raise UserError(
             f"{model.signature['lm']}: its normaliser {model.subword.normaliser.spec} reads whole"
@@ -256,10 +231,8 @@ def check_wordwise(model) -> None:
 
 
 def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> list[list[int] | None]:
-    """Return the number of tokens with a score of each word of each text; None where tokens cross
-    words.
-
-    `sentences` are what the model prepared of `texts`.
+    """Return the scored tokens of each word of each text; None where tokens cross words.
+    `sentences`: what the model prepared of `texts`.
     """
     known = WordTokens(model)
     split = [text.split() for text in texts]
@@ -277,9 +250,7 @@ def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> lis
 
 
 class WordPrefixes:
-    """The prefixes of one utterance (lmtools.lattice.expand.Prefixes) under a scorer; a kind of
-    model defines `grow` and `end`.
-    """
+    """An utterance's prefixes under a scorer; a kind of model defines `grow` and `end`."""
 
     start = 0
 
@@ -287,9 +258,7 @@ class WordPrefixes:
         self.scorer, self.known = scorer, scorer.words
 
     def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return log p(word | prefix) without the penalty, and the longer prefixes; a word without
-        tokens has log p 0 and leads back to its node.
-        """
+        """Return log p(word | prefix) without penalty (0 without tokens) and longer prefixes."""
         raise NotImplementedError
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

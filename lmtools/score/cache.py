@@ -60,9 +60,7 @@ def cache_directory(name: str):
 
 
 class Kind(NamedTuple):
-    """Kind of cached values: the name of its directory, the sizes that values may have, and
-    their conversion to bytes and back.
-    """
+    """Kind of cached values: directory, sizes, and conversion to bytes and back."""
 
     name: str
     fits: Callable[[int], bool]
@@ -223,9 +221,7 @@ class Segment:
             self.firsts = as_numbers(read_exactly(file, self.count * FIRST, HEADER.size))
 
     def find(self, keys: Sequence[bytes]) -> tuple[dict[int, bytes], int]:
-        """Return the values here by index into `keys`, and how many are damaged; OSError: it is
-        gone.
-        """
+        """Return values by index into `keys`, and how many are damaged; OSError: it is gone."""
         firsts = as_numbers(b"".join(key[:FIRST] for key in keys))
         places = np.minimum(np.searchsorted(self.firsts, firsts), self.count - 1)
         values: dict[int, bytes] = {}
@@ -290,9 +286,8 @@ def write_values(folder: Path, values: Mapping[bytes, bytes]) -> list[Path]:
 
 
 def merge_segments(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Write the rows of segments with values of one size as one, of at most MOST_MERGED bytes, and
-    remove those; the files then. Another process may do the same: what it wrote holds what it
-    removed.
+    """Write segments with values of one size as one of at most MOST_MERGED bytes, remove those,
+    return files. Several processes may do so at once.
     """
     groups: dict[int, list[Segment]] = {}
     for path in paths:
@@ -331,11 +326,8 @@ def small_segments(paths: Iterable[Path]) -> list[Path]:
 
 
 def write_segment(folder: Path, firsts: np.ndarray, rows: np.ndarray) -> Path:
-    """Write rows, in any order, one of each key; the file.
-
-    Of two values of a key the one with the lower checksum stays: whoever merges which segments at
-    the same time, nobody removes the one that all others dropped. Of two keys with the same
-    beginning one is lost: among a billion, there are two such with a probability of 3%.
+    """Write rows, one of each key; return the file. Of two values of a key the one with the lower
+    checksum stays: whoever merges at the same time, nobody removes the one that others dropped.
     """
     order = np.lexsort((as_numbers(rows[:, KEY - FIRST : REST].tobytes()), firsts))
     firsts, chosen = np.unique(firsts[order], return_index=True)

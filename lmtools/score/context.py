@@ -19,9 +19,7 @@ FIRST, REF, RESCORED = "first", "ref", "rescored"  # whose words a context has
 
 
 class ContextScorer:
-    """A scorer of pairs (context, text): the `inner` one's answers where none stands here. A
-    sentence is (tokens of the context, the model's own sentence of both).
-    """
+    """A scorer of pairs (context, text): sentences are (context's tokens, both's sentence)."""
 
     criterion, left_to_right = None, False  # of whole sentences alone
 
@@ -91,7 +89,6 @@ class ContextScorer:
 
 
 def load_behind(load: Callable[[], Scorer]) -> ContextScorer:
-    """Load a model to read a context."""
     return ContextScorer(load())
 
 
@@ -106,7 +103,6 @@ class History:
         return self.scorer.cut(self.words, self.tokens)
 
     def add(self, text: str) -> None:
-        """Add what was said next."""
         self.words += self.scorer.normalise(text).split()
         # a word has a token or more, but for those that a tokeniser drops
         del self.words[: -4 * self.tokens]

@@ -71,9 +71,7 @@ def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
 
 
 def best_arc(scores: np.ndarray, ends: np.ndarray, states: int) -> np.ndarray:
-    """Return for each state (S,) the first of the arcs with the best of `scores` (A,) among those
-    that have it in `ends` (A,), else -1.
-    """
+    """Return each state's (S,) first of the best arcs among those in `ends` (A,), else -1."""
     best = np.full(states, -1)
     order = np.lexsort((-np.arange(len(scores)), scores, ends))
     order = order[scores[order] > -np.inf]
@@ -82,11 +80,8 @@ def best_arc(scores: np.ndarray, ends: np.ndarray, states: int) -> np.ndarray:
 
 
 def last_shared(target: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return for each arc (A,) the last one after it that has the same best path; so arcs have
-    equal best paths where these are equal.
-
-    The best path over an arc goes on with `after`; it is also the next arc's where that is reached
-    from `before`.
+    """Return for each arc (A,) the last one after it of the same best path. The best path over an
+    arc goes on with `after`, and is the next arc's where that is reached from `before`.
     """
     arcs = np.arange(len(target))
     last = np.where((before[target] == arcs) & (after[target] >= 0), after[target], arcs)
@@ -120,20 +115,14 @@ def chain(arc: int, pointer: Sequence[int], ends: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words of a path as the scorer reads them: all tokens, and how many scores each of the
-    path's arcs has.
-    """
+    """A path's words as the scorer reads them: tokens, and scores of each of its arcs."""
 
     tokens: tuple
     counts: tuple[int, ...]
 
 
 def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) -> list[Sentence]:
-    """Return one sentence a path of arcs; an arc without a word has no token.
-
-    Where a sentence's tokens are not those of its words in a row (lmtools.score.base), the latter
-    are taken.
-    """
+    """Return one sentence a path of arcs; tokens are those of its words in a row."""
     known = scorer.words
     words = [[lattice.words[arc] for arc in arcs] for arcs in paths]
     known.learn([word for line in words for word in line if word is not None])

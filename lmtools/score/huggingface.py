@@ -77,9 +77,7 @@ class HuggingFace(Scorer):
 
     @cached_property
     def encoder(self) -> Trunk:
-        """The trunk that states are read from; a BERT's weights stand in our own masked model,
-        which shares what masked copies of a sentence have in common.
-        """
+        """The trunk that states are read from; a BERT is our own masked model."""
         bert = self.model.config.model_type == "bert" and self.model.config.hidden_act == "gelu"
         trunk = (bert_trunk if bert else HuggingFaceTrunk)(self.model.base_model)
         return trunk.to(self.device).eval()
@@ -100,9 +98,7 @@ class HuggingFace(Scorer):
     def pad(
         self, rows: Sequence[Sequence[int]], padding: int, width: int = 0
     ) -> tuple[Tensor, Tensor]:
-        """Return ids, right-padded to `width` positions or more, and 1 where they are no padding,
-        int64 (B, T) both.
-        """
+        """Return ids, right-padded to `width` or more, and what is no padding, (B, T) both."""
         width = max(width, *map(len, rows))
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
         padded = [[*row, *[padding] * (width - len(row))] for row in rows]
@@ -131,10 +127,8 @@ class HuggingFace(Scorer):
 
 
 class HuggingFaceMasked(HuggingFace):
-    """Pseudo-log-likelihood: each token from a copy in which it alone is masked; boundary tokens
-    are not scored (their log p is 0). BERT runs in our own masked model.
-
-    `intact` scores all tokens from one unmasked pass instead.
+    """Pseudo-log-likelihood: each token from a copy where it alone is masked (`intact`: from one
+    unmasked pass); boundary tokens count 0. BERT runs in our own masked model.
     """
 
     kind = "pseudo-perplexity"

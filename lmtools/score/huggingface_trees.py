@@ -64,7 +64,6 @@ class HuggingFaceTree(HuggingFace):
         raise NotImplementedError
 
     def from_logits(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """Score sentences, each by itself."""
         raise NotImplementedError
 
     def try_sharing(self) -> bool:
@@ -103,9 +102,7 @@ class HuggingFaceTree(HuggingFace):
 
 
 class HuggingFaceCausal(HuggingFaceTree):
-    """log p of each token after the beginning-of-sentence token (or the end-of-text token that
-    stands for it), and of the end.
-    """
+    """log p of each token after the first one (beginning or end of text), and of the end."""
 
     def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
         super().__init__(model, tokenizer, spec, computing)
@@ -121,9 +118,7 @@ class HuggingFaceCausal(HuggingFaceTree):
         return [sentence[: self.span - 1] for sentence in sentences]
 
     def cost(self, sentence):
-        """Return a guess that is equal for all where beginnings are shared: batches keep the order
-        of the lists then.
-        """
+        """Return a guess, equal for all where beginnings are shared, to keep the lists' order."""
         return ADDED if self.shares else len(sentence) + 1
 
     def token_log_probs(self, sentences):
@@ -300,9 +295,7 @@ def choose_kind(spec: LMSpec, config) -> str:
 
 
 def load_huggingface(spec: LMSpec, computing: Computing) -> HuggingFace:
-    """Load the model of `hf:DIR`, a local directory with config.json, weights and tokenizer;
-    nothing is fetched and no code of the directory runs.
-    """
+    """Load `hf:DIR`, a local directory; nothing is fetched, none of its code is run."""
     wanted = "a masked or causal language model" if spec.head else "a model"
     wanted = "a model with encoder and decoder and" if spec.pairs else f"{wanted} with"
     directory = spec.lm.removeprefix(HF)

@@ -55,9 +55,7 @@ class LatticeResult:
 
 @dataclass
 class LatticeTotals:
-    """Sums of a run over lattices (`seconds`: of rescoring, in all processes), and the
-    approximation of each as rows.
-    """
+    """Sums of a run over lattices (`seconds` of all processes), approximations as rows."""
 
     lattices: int = 0
     arcs: int = 0
@@ -68,7 +66,6 @@ class LatticeTotals:
     signatures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def add(self, result: LatticeResult) -> None:
-        """Enter one lattice."""
         self.lattices += 1
         self.arcs += result.arcs
         self.rescored_arcs += result.rescored_arcs
@@ -79,7 +76,6 @@ class LatticeTotals:
             self.near.setdefault(name, []).append(row)
 
     def describe(self) -> str:
-        """Describe the sums in words."""
         rate = f", {self.seconds / self.speech:.3f} x real time" if self.speech else ""
         return (
             f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,};"
@@ -87,9 +83,7 @@ class LatticeTotals:
         )
 
     def facts(self) -> dict:
-        """Return the sums as JSON, with the mean approximation of the LMs that read both sides,
-        without what is undefined.
-        """
+        """Return the sums and mean approximation as JSON, without what is undefined."""
         rows = [row for near in self.near.values() for row in near]
         known = {
             name: [row[name] for row in rows if not np.isnan(row[name])]
@@ -112,7 +106,6 @@ def run_lattices(
 
 
 def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) -> LatticeResult:
-    """Rescore a lattice, and take what is wanted."""
     begun, weights = time.perf_counter(), rescorer.settings.weights
     rescored, messages = rescorer.rescore(lattice)
     out = LatticeResult(

@@ -64,18 +64,14 @@ class LatticeOptions:
         check_options(self)
 
     def load(self) -> "Rescorer":
-        """Load the models; UserError for one that cannot be loaded, and for names that do not fit
-        together.
-        """
+        """Load the models; UserError for one that cannot be loaded, and unfit names."""
         load_once = functools.cache(lambda spec: load(spec, self.computing))
         scorers = {name: load_once(spec) for name, spec in self.lms.items()}
         return Rescorer(self, scorers, self.old and load_once(self.old))
 
 
 class Rescorer:
-    """Rescores one lattice at a time; `signatures` says for each new score, in the order of the
-    settings, which model gives it.
-    """
+    """Rescores one lattice at a time; `signatures` says which model gives each new score."""
 
     def __init__(
         self, settings: LatticeOptions, scorers: Mapping[str, Scorer], old: Scorer | None = None
@@ -100,11 +96,8 @@ class Rescorer:
         self.signatures = {name: models[name].signature for name in settings.lms}
 
     def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """Add one more score a model to the lattice; return it with messages for the user.
+        """Add a score a model; return the lattice, repaired and pruned where need be, and messages.
         UserErrors name the utterance.
-
-        What is broken is repaired, and what is too large for the memory or the bounds is pruned,
-        with a message.
         """
         try:
             refuse_taken(lattice, [*self.signatures, *self.phrases])
@@ -136,9 +129,7 @@ class Rescorer:
         return {name: weight for name, weight in weights if name not in coming}
 
     def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """Add the scores of the left-to-right models to the lattice, to one of half the arcs where
-        memory does not suffice; return it with messages.
-        """
+        """Add the left-to-right models' scores, to half the arcs where memory fails; messages."""
         whole, messages = len(lattice.words), []
         while self.left or self.old or self.glossary:
             try:
@@ -149,10 +140,7 @@ class Rescorer:
                     raise
             smaller = prune(lattice, self.known_weights(lattice), arcs=len(lattice.words) // 2)
             if len(smaller.words) == len(lattice.words):
-                raise UserError(
-                    f"{lattice.utt}: not even its best path fits into memory; drop it or use a"
-                    " larger machine"
-                )
+                raise UserError(f"{lattice.utt}: not even its best path fits into memory; drop it")
             lattice = smaller
             messages = [
                 f"{lattice.utt}: too large for the memory; pruned from {whole} to"
@@ -180,13 +168,11 @@ def check_names(settings: LatticeOptions) -> None:
     for name in new:
         if new.count(name) > 1:
             raise UserError(
-                f"two language models are called {name!r}; give each its own name ({OLD!r} is the"
-                " old model's)"
+                f"two language models are called {name!r}; give each its own ({OLD!r}: the old one)"
             )
         if settings.weights and name not in settings.weights and name != OLD:
             raise UserError(
-                f"no weight for {name!r}; give all language models one, 0 if its score is not to"
-                " count"
+                f"no weight for {name!r}; give all LMs one, 0 if its score is not to count"
             )
     orders = settings.order if isinstance(settings.order, Mapping) else ()
     if unknown := [name for name in orders if name not in new]:

@@ -32,7 +32,6 @@ class Totals:
     unknown: int = 0
 
     def add(self, utterances: int, scores: TextScores) -> None:
-        """Add the scores of the hypotheses of so many utterances."""
         self.utterances += utterances
         self.hypotheses += len(scores.tokens)
         self.tokens += int(scores.tokens.sum())
@@ -40,11 +39,9 @@ class Totals:
 
 
 class ListParts:
-    """N-best lists in `source`, in parts that are scored together, at least one: of a file TOGETHER
-    hypotheses, whatever the number of processes; of a pipe (`-`, Kaldi's rspecifiers) one list.
-
-    `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. A file of one part is read
-    once, however often it is gone through. UserError without lists.
+    """N-best lists in `source`, in parts scored together, at least one: TOGETHER hypotheses of a
+    file (one part is read once), a list of a pipe. `form` None: recognised; in a pipe JSON lines,
+    or Kaldi's. UserError without lists.
     """
 
     def __init__(self, source: str, form: str | None):
@@ -74,10 +71,8 @@ class ListParts:
 
 @dataclass(frozen=True)
 class Sources:
-    """The source sentences of lists, by utterance or as lines in the lists' order.
-
-    A hypothesis is scored given its source; with `reverse` the source given the hypothesis, by a
-    model of that direction (the channel of Yee et al. 2019).
+    """Sources of lists, by utterance or in order. A hypothesis is scored given its source; with
+    `reverse` the source given it (the channel of Yee et al. 2019).
     """
 
     path: str
@@ -95,9 +90,7 @@ class Sources:
         return {"direction": "reverse"} if self.reverse else {}
 
     def pair(self, nbests: Sequence[NBest], before: int, lists: str) -> list[tuple[str, str]]:
-        """Return (source, target) for a translation model, of each hypothesis of lists behind the
-        first `before` ones of the file `lists`; UserError where a source is missing.
-        """
+        """Return (source, target) of each hypothesis behind the first `before` lists."""
         pairs = []
         for number, nbest in enumerate(nbests, before):
             text = self.source_of(nbest.utt, number, lists)
@@ -134,11 +127,9 @@ def score_lists(
     written: bool = False,
     shard: Shard = WHOLE,
 ) -> Totals:
-    """Write the scores of N-best lists to `out`, each part as soon as it is done.
-
-    `sources`: what the hypotheses translate, for a `spec` of `pairs`. `written`: of hypotheses,
-    what the recogniser wrote in the place of their texts. `shard`: score but this part of the
-    sentences, and leave gaps for the others. UserError without lists.
+    """Write the scores of N-best lists to `out`, each part when done. `sources`: what they
+    translate, for a `spec` of `pairs`; `written`: of what the recogniser wrote; `shard`: of this
+    part, with gaps for the others. UserError without lists.
     """
     source, parts = lists.source, iter(lists)
     first = next(parts)  # before the model, which takes longer
@@ -176,9 +167,7 @@ def hypothesis_texts(nbests: Iterable[NBest], written: bool) -> list[str]:
 def write_scores(
     path: str, signature, gaps: bool = False
 ) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
-    """Yield a function that writes one list's log-probabilities and tokens: rows of a score file,
-    or costs of a Kaldi table.
-    """
+    """Yield a function that writes a list's scores and tokens, or costs of a Kaldi table."""
     if not parse_specifier(path):
         with scores.writing(path, signature, gaps) as write:
             yield write
@@ -202,8 +191,6 @@ def warn_scored(path, texts, counts: tuple[int, int], scorer: Scorer, lists: boo
 def doubt_scored(
     path, texts: Iterable[str], counts: tuple[int, int], scorer: Scorer, lists: bool = False
 ) -> Iterator[str]:
-    """Yield the line of `describe_unknown` on unknown tokens among all (`counts`, without ends) of
-    `texts` from `path`.
-    """
+    """Yield the line of `describe_unknown` on `counts` of tokens of `texts` from `path`."""
     read = {"texts": map(scorer.normalise, texts), "known": scorer.knows, "lists": lists}
     yield from describe_unknown(path, *counts, scorer.spec.lm, **read)

@@ -39,9 +39,7 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
 
 
 def load_kind(spec: LMSpec, computing: Computing) -> Scorer:
-    """Load the scorer of the model's kind, without the penalty of unknown tokens; UserError where
-    what it computes by is not installed.
-    """
+    """Load the scorer of the model's kind; UserError where what it needs is missing."""
     try:
         return find_loader(spec.lm)(spec, computing)
     except ImportError as error:
@@ -91,8 +89,7 @@ def load_ngram(spec: LMSpec, computing: Computing) -> NgramScorer:
         )
     if path.is_dir() and not (path / CONFIG).exists():
         raise UserError(
-            f"{spec.lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
-            " `lmtools ngram` wrote"
+            f"{spec.lm}: holds no language model (no {CONFIG}); give one of lmtools train or ngram"
         )
     return NgramScorer(NgramModel.load(path), spec)
 
@@ -122,9 +119,7 @@ def refuse_options(spec: LMSpec, without_noise: str, normalised: str) -> None:
 
 
 def check_packages(lm: str) -> None:
-    """Raise UserError where a package that models of the kind of `lm` need is not installed; what
-    is no file yet counts as an n-gram. Nothing is loaded.
-    """
+    """Raise UserError where a package that the kind of `lm` needs is missing; load nothing."""
     for part in parse_mixture(lm)[0] if lm.startswith(MIX) else [find_model(lm)]:
         module = PACKAGES[find_loader(part)]
         if importlib.util.find_spec(module) is None:

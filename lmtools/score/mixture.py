@@ -33,8 +33,7 @@ class MixtureScorer(Scorer):
         for scorer, lm in zip(scorers, lms, strict=True):
             if scorer.kind != self.kind:
                 raise UserError(
-                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give models that predict"
-                    " from the left alone"
+                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give left-to-right models"
                 )
         self.spec, self.scorers, self.lms = spec, list(scorers), list(lms)
         self.weights = complete_weights(weights, self.lms)
@@ -44,9 +43,7 @@ class MixtureScorer(Scorer):
         self.signature = self.describe()
 
     def describe(self) -> dict[str, str]:
-        """Return the signature: the models' hashes with their weights, what is mixed, and all else
-        that their signatures say: once where they agree.
-        """
+        """Return the signature: hashes with weights, what is mixed, and what models agree on."""
         signatures = [scorer.signature for scorer in self.scorers]
         names = dict.fromkeys(name for signature in signatures for name in signature)
         identity = {
@@ -74,7 +71,6 @@ class MixtureScorer(Scorer):
             if other := next((i for i, size in enumerate(lengths) if size != lengths[0]), 0):
                 raise UserError(
                     f"{self.lms[other]}: cuts the text otherwise than {self.lms[0]}; use one"
-                    " vocabulary"
                 )
         return sentences
 
@@ -102,9 +98,7 @@ class MixtureScorer(Scorer):
         return [self.mix(logs) for logs in self.joint_log_probs(sentences)]
 
     def joint_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """Return log p of each token and the end of each sentence under each model, (P, tokens +
-        1), or of each sentence, (P, 1), where they are mixed by sentence.
-        """
+        """Return log p (P, tokens + 1) of tokens and end by model, or (P, 1) of sentences."""
         rows, columns = [], zip(*sentences, strict=True)
         for scorer, prepared in zip(self.scorers, columns, strict=bool(sentences)):
             distinct, which = find_distinct(prepared)
@@ -134,7 +128,6 @@ class MixtureScorer(Scorer):
         return MixtureScorer(parts, self.weights, self.lms, self.spec)
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
-        """Return the same models with other weights."""
         return MixtureScorer(self.scorers, weights, self.lms, self.spec)
 
     def with_oov_penalty(self, penalty):

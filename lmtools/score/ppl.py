@@ -131,9 +131,7 @@ def describe_parts(
 
 
 class MixtureScores:
-    """Scores of `texts` by each model of a mixture, computed once for any weights: `logs` holds the
-    result of `joint_log_probs` of each text.
-    """
+    """Scores of `texts` by each model of a mixture, for any weights: `joint_log_probs`."""
 
     def __init__(self, texts: Sequence[str], mixture: MixtureScorer):
         sentences, which = prepare_distinct(texts, mixture.prepare)
@@ -144,9 +142,7 @@ class MixtureScores:
         self.sentences = [sentences[i] for i in which.tolist()]
 
     def mixed(self, mixture: MixtureScorer, of: int = 0) -> TextScores:
-        """Return the scores of the texts under a mixture of the same models; tokens are those `of`
-        a model.
-        """
+        """Return the texts' scores under a mixture; tokens are those `of` a model."""
         values = np.array([mixture.mix(logs).sum() for logs in self.logs])
         sentences = [sentence[of] for sentence in self.sentences]
         tokens, unknown = count_scored(mixture.scorers[of], sentences)

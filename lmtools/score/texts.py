@@ -46,9 +46,7 @@ KEPT = 1 << 25  # bytes of freed memory that a thread keeps for its next batch
 
 @dataclass(frozen=True)
 class TextScores:
-    """Arrays over texts (N,): log-probability in nats with the end of sentence, tokens it sums
-    over, unknown tokens among them.
-    """
+    """Of texts (N,): log-probability in nats with the end, tokens, unknown ones of these."""
 
     log_prob: np.ndarray
     tokens: np.ndarray
@@ -64,11 +62,9 @@ def score_texts(
     cache: Cache | None = None,
     shard: Shard = WHOLE,
 ) -> TextScores:
-    """Score `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal scores,
-    whatever else is in the list (on a CPU, but for rounding where beginnings are shared).
-
-    `cache`: one that is open, for many calls; else that of `computing` is opened and closed. Of
-    another part than `shard` a log-probability is NaN.
+    """Score `texts` (pairs for a scorer of pairs); equal texts get equal scores, whatever else is
+    there (on a CPU, but for rounding where beginnings are shared). `cache`: an open one; else
+    `computing`'s. Of another part than `shard`: NaN.
     """
     sentences, which = prepare_distinct(texts, scorer.prepare)
     trees = scorer.plan_trees(sentences)
@@ -87,9 +83,7 @@ def score_texts(
 
 
 class SharedWork:
-    """A cache to which what other parts of the work compute is known, as NaN. Parts have whole
-    batches, so that all of them have the bits of the whole.
-    """
+    """A cache in which other parts' work is NaN. Parts have whole batches, as the whole."""
 
     def __init__(self, cache: Cache, plan: Sequence[Sequence[int]], shard: Shard):
         left = (batch for n, batch in enumerate(plan) if n % shard.count + 1 != shard.number)
@@ -114,11 +108,8 @@ def count_scored(scorer: Scorer, sentences: Sequence[tuple]) -> tuple[np.ndarray
 
 
 class Missing:
-    """What a cache lacks of distinct sentences: `work`, batches of them for a scorer or an encoder;
-    `values` by their numbers, those of the cache first.
-
-    Of `trees`, numbers of sentences that go through together, one that lacks any value is computed
-    whole: what is known changes no bit of the others.
+    """What a cache lacks of distinct sentences: `work`, batches; `values` by number, the cache's
+    first. Of `trees`, which go through together, one that lacks any is computed whole.
     """
 
     def __init__(self, sentences: Sequence, model, cache: Cache, trees: Sequence[TreeBatch] = ()):
@@ -130,9 +121,7 @@ class Missing:
 
     @contextlib.contextmanager
     def progress(self, label: str) -> Iterator[None]:
-        """Show what is done behind `label`; of one batch nothing, which costs a live program
-        nothing.
-        """
+        """Show what is done behind `label`; of one batch nothing, which costs nothing."""
         if len(self.plan) <= 1:
             yield
             return
@@ -187,9 +176,8 @@ def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -
 
 
 class OwnScorer:
-    """The scorer of a worker process, in which one thread computes a batch, as everywhere: a fork
-    has that of its parent, others load it. UserError where that is another one, as on another kind
-    of machine.
+    """The scorer of a worker process, with one thread a batch: of the parent in a fork, else
+    loaded. UserError where that is another one.
     """
 
     def __init__(self, scorer: Scorer):
@@ -241,11 +229,8 @@ def plan_work(
 
 
 def run_batches(model, work: Sequence[list], ask: Callable[[list], list]) -> Iterator[list]:
-    """Return an iterator of what `ask` of `model`, a scorer or an encoder, answers to each batch of
-    `plan_work`: a list of one value a sentence, in order.
-
-    On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
-    after the other, and of a mixture too, whose models come here themselves.
+    """Return an iterator of what `ask` of `model` answers to each batch of `plan_work`, a list of
+    values, in order; on a CPU as many at a time as torch has threads.
     """
     if model.rows is None:
         return map(ask, work)
@@ -289,11 +274,8 @@ def one_thread() -> Iterator[int]:
 
 
 def within_memory(compute: Callable[[list], list], sentences: list, size: int) -> list:
-    """Return the values of `compute` for a batch filled up to `size`, one a sentence; halve a batch
-    that does not fit into memory until it does.
-
-    Halved, it has another shape, so that values may differ in their last bits from those of a
-    machine with more memory.
+    """Return `compute`'s values for a batch filled up to `size`, halved until it fits memory; of
+    another shape values may differ in their last bits.
     """
     try:
         filled = type(sentences)([*sentences, *sentences[-1:] * (size - len(sentences))])
@@ -303,8 +285,7 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
             raise
         if size == 1:
             raise UserError(
-                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
-                " larger machine"
+                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it"
             ) from None
     import torch
 

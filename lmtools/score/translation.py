@@ -90,9 +90,7 @@ class TranslationScorer(NeuralScorer):
             return self.lm.trunk.decoding(*(torch.from_numpy(x).to(self.device) for x in read))
 
     def next_heads(self, decoding: Decoding, tokens: Tensor, parents: Tensor) -> Tensor:
-        """Return the states (B K, width), ready for `output`, after prefixes that are the parents
-        (B, K) of the last call and `tokens` (B, K).
-        """
+        """Return states (B K, width) after prefixes of `parents` (B, K) and `tokens` (B, K)."""
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(decoding.step(tokens, parents).flatten(0, 1))
         return heads.to(PRECISIONS[self.precision])

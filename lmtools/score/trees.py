@@ -16,9 +16,7 @@ SHARED = 0.8
 
 
 class SentenceTree(NamedTuple):
-    """The distinct beginnings of some sentences; node 0 is the empty one, a parent stands before
-    its children.
-    """
+    """The distinct beginnings of sentences; node 0 is empty, parents come first."""
 
     tokens: np.ndarray  # int64 (N,): the last token of each beginning; of node 0 the boundary
     parents: np.ndarray  # int64 (N,): the beginning without it; of node 0 itself
@@ -41,9 +39,7 @@ class SentenceTree(NamedTuple):
         return cls(np.array(tokens), np.array(parents), paths)
 
     def predictions(self, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the predictions of all sentences, each once: nodes and the token after each, int64
-        (N - 1 + sentences,); `end` follows the last node of each sentence.
-        """
+        """Return each prediction once: nodes and next tokens, (N - 1 + sentences,) both."""
         last = np.array([path[-1] for path in self.paths], dtype=np.int64)
         ends = np.full(len(last), end, dtype=np.int64)
         return np.append(self.parents[1:], last), np.append(self.tokens[1:], ends)
@@ -68,9 +64,7 @@ class SentenceTree(NamedTuple):
 
 
 def cut_parts(sizes: Sequence[int], tokens: int) -> list[slice]:
-    """Return consecutive sentences of these sizes in parts of at most so many tokens; one that has
-    more is a part of its own.
-    """
+    """Return consecutive sentences in parts of at most so many tokens, or one."""
     parts, begin, total = [], 0, 0
     for place, size in enumerate(sizes):
         total += size
@@ -86,15 +80,12 @@ def tree_sizes(sentences: Sequence[Sequence[int]]) -> list[int]:
 
 
 class TreeBatch(list):
-    """Sentences, or their numbers, that go through a model together: as one tree, or as pairs with
-    one target.
-    """
+    """Sentences, or numbers, that go through together: one tree, or pairs of one target."""
 
 
 def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) -> list[TreeBatch]:
-    """Plan trees: numbers of those of the distinct `sentences` that go through as trees, in parts
-    of consecutive ones of at most so many tokens; parts that share little stay out, as do sentences
-    that have more than `longest` tokens.
+    """Plan trees of distinct `sentences`, in parts of at most so many tokens; what shares little,
+    or has more than `longest` tokens, stays out.
     """
     short = [i for i, sentence in enumerate(sentences) if len(sentence) <= longest]
     plan = []
@@ -144,9 +135,7 @@ def cut_group(group: list[int], sizes: Sequence[int], tokens: int) -> list[TreeB
 def score_nodes(
     tree: SentenceTree, heads: "Tensor", output, end: int, normalised: bool = True
 ) -> list[np.ndarray]:
-    """Return the scores, float64 (tokens + 1,), of the sentences of a tree by the states (N, width)
-    of its nodes, ready for the output layer, each computed once.
-    """
+    """Return scores (tokens + 1,) of a tree's sentences by its nodes' states (N, width)."""
     import torch  # which n-grams do without
 
     before, targets = (torch.from_numpy(array).to(heads.device) for array in tree.predictions(end))

@@ -109,9 +109,8 @@ def refuse_nul(block: bytes, path, first: int) -> None:
 
 
 class TextBlock(NamedTuple):
-    """Whole lines of a file, at least one: the number of the first, and the bytes.
-
-    Lines are numbered from 1 at byte `start` of the file.
+    """Whole lines of a file: the number of the first, and the bytes. Lines are numbered from 1 at
+    byte `start`.
     """
 
     path: str
@@ -123,9 +122,7 @@ class TextBlock(NamedTuple):
         yield self
 
     def text(self) -> str:
-        """Return the lines as they stand, without byte-order mark; UserError for one that is not
-        UTF-8.
-        """
+        """Return the lines as they stand, without byte-order mark; UserError if not UTF-8."""
         leading = self.first == 1 and self.start == 0
         try:
             return self.content.decode("utf-8-sig" if leading else "utf-8")
@@ -250,9 +247,7 @@ def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
 
 
 class PairBlock(NamedTuple):
-    """As many lines of a text (`target`) and of that which it is the translation of (`source`), at
-    least one; the number of the first, and the lines.
-    """
+    """As many lines of a text (`target`) as of its `source`, and the first's number."""
 
     source: str
     target: str
@@ -265,8 +260,7 @@ def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
     """Yield lines beside those of as many sources, text by text; UserError for other numbers."""
     if len(targets) != len(sources):
         raise UserError(
-            f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in their"
-            " order"
+            f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in order"
         )
     for target, source in zip(map(str, targets), map(str, sources), strict=True):
         both = itertools.zip_longest(read_text(source), read_text(target))

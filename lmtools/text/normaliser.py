@@ -90,21 +90,17 @@ class Normaliser:
         return once
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         if self.keeps_ascii and text.isascii():
             return text.split()
         return self(text).split()
 
     @cached_property
     def keeps_ascii(self) -> bool:
-        """Return whether ASCII text keeps its words."""
         parts = self.case, self.punctuation, self.apostrophe, self.whisper
         return parts == ("keep", "keep", "keep", "none")
 
     def apply(self, text: str) -> str:
-        """Apply one pass to `text`, in an order that lets accents count as apostrophes before
-        compatibility forms take them apart.
-        """
+        """Apply one pass, in which accents count as apostrophes before forms take them apart."""
         if not text.isascii():
             # JSON can hold half a surrogate pair
             text = text.encode("utf-8", "replace").decode("utf-8").replace(MARK, " ")
@@ -130,9 +126,7 @@ class Normaliser:
 
     @property
     def wordwise(self) -> bool:
-        """Return whether the words of a text, normalised one by one, are those of the normalised
-        text.
-        """
+        """Return whether words, normalised one by one, are those of the normalised text."""
         return self.whisper == "none"
 
     @property
@@ -147,9 +141,7 @@ class Normaliser:
 
     @property
     def signature(self) -> str:
-        """Return the facts needed to normalise alike: `spec`, and the version of Whisper's rules if
-        used.
-        """
+        """Return what normalises alike: `spec`, and the version of Whisper's rules if used."""
         return self.spec if self.whisper == "none" else f"{self.spec}({name_version()})"
 
     def save(self, directory) -> None:

@@ -101,9 +101,7 @@ def join_characters(text: str) -> str:
 
 @dataclass(frozen=True)
 class Unifier:
-    """One difference taken away: `change` rewrites a text, which then is written `about`; `folds`
-    says that words of other meaning may become the same.
-    """
+    """One difference taken away: `change` rewrites a text, `folds`: words may become the same."""
 
     about: str
     change: Callable[[str], str]

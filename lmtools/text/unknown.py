@@ -46,9 +46,7 @@ FEW, MOST = 20, 0.9  # lines that say something, and the share of them that are 
 
 
 def doubt_text(path, lines: Iterable[str]) -> Iterator[str]:
-    """Yield a warning where most of the first `lines` of the text in `path` hold more than words,
-    which a model would learn as words, with the command that takes it away.
-    """
+    """Yield a warning where most first `lines` of a text hold more than words, with a remedy."""
     lines = [line for line in itertools.islice(lines, LOOKED_AT // 10) if line.strip()]
     for kind, (pattern, command) in KINDS.items() if len(lines) >= FEW else ():
         if sum(bool(re.fullmatch(pattern, line)) for line in lines) > MOST * len(lines):
@@ -103,10 +101,8 @@ def describe_unknown(
     known: Callable[[str], bool] | None = None,
     lists: bool = False,
 ) -> Iterator[str]:
-    """Yield one line where more than MANY of the `tokens` are `unknown`.
-
-    The words are sought among the `texts`, normalised as the model does, by `known`. `lists`:
-    `path` holds N-best lists.
+    """Yield one line where more than MANY of `tokens` are `unknown`, with such words of `texts` by
+    `known`; `lists`: `path` holds N-best lists.
     """
     if unknown <= MANY * tokens:
         return

@@ -42,9 +42,7 @@ INSIDE = re.compile(r"[<\[][^>\]]*[>\]]")
 
 
 class Leaderboard:
-    """The normaliser of the Open ASR leaderboard (its `normalizer/normalizer.py`): Whisper's
-    English one behind rules for ellipses and abbreviations, without DROPPED.
-    """
+    """The Open ASR leaderboard's normaliser: English rules behind its own, without DROPPED."""
 
     def __init__(self, english):
         self.english = english
@@ -81,10 +79,8 @@ def load_rules(rules: str) -> Callable[[str], str]:
 
 
 def apply_rules(text: str, rules: str) -> str:
-    """Return what the package makes of the text, with single spaces and none around.
-
-    Numbers of more digits than Python converts to text are beyond the English rules; a text with
-    one is written by the basic rules.
+    """Return what the package makes of the text, with single spaces; of numbers that Python cannot
+    convert by the basic rules.
     """
     text = drop_brackets(" ".join(text.split()))
     if removes_signs(text, rules):
@@ -97,7 +93,6 @@ def apply_rules(text: str, rules: str) -> str:
 
 
 def removes_signs(text: str, rules: str) -> bool:
-    """Return whether a text has vowel signs, and rules remove them."""
     signs = (category(letter)[0] == "M" for run in SIGNED.findall(text) for letter in run)
     return any(signs) and SYLLABLE not in load_rules(rules)(SYLLABLE)
 
@@ -126,7 +121,6 @@ def replace_unclosed(text: str, openers: str, closers: str) -> str:
 
 
 def name_version() -> str:
-    """Return the version of the package, for signatures."""
     import importlib.metadata  # 20 ms that every other verb would pay
 
     return f"{PACKAGE}-{importlib.metadata.version(PACKAGE)}"

@@ -41,9 +41,8 @@ def change_case(text: str, case: str, language: str = "none") -> str:
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """Return a function from tokenised to detokenised lines of `language` (ISO 639), which also
-    undoes Moses's escapes and split hyphens; subword marks have to be joined before. UserError for
-    what is no language code, and without sacremoses.
+    """Return a function from tokenised to detokenised lines of `language` (ISO 639), subword marks
+    joined; UserError without sacremoses.
     """
     if not LANGUAGE.fullmatch(language):
         raise UserError(f"--detokenise {language}: not a language code; write en, de, fr ..")

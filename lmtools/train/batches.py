@@ -14,16 +14,14 @@ from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Batch
 from lmtools.text.corpus import Corpus, CorpusFile
+from lmtools.text.subword.cuts import SampledCuts
 from lmtools.train.parallel import World
 
 
 class Segments:
-    """The sentences of a file of a corpus, those longer than `longest` tokens cut into pieces that
-    fit.
-
-    `widths` (sentences,) are the lengths of sentences for the model, where those are not their
-    numbers of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than
-    `longest` are left out, `left_out` of them.
+    """A corpus file's sentences, those longer than `longest` tokens in pieces. `widths`
+    (sentences,): lengths for the model, which are not cut. Wider `pairs` are left out, `left_out`
+    of them.
     """
 
     def __init__(
@@ -76,6 +74,7 @@ class Sentences:
         self.shards, self.longest, self.widths = corpus.shards, lm.longest, lm.objective.widths
         self.batch, self.seed, self.world, self.boundary = batch, seed, world, lm.objective.boundary
         self.pairs = lm.objective.pairs
+        self.cuts: SampledCuts | None = None
         # the last of each is held
         self.segments = functools.lru_cache(1)(self.take_segments)
         self.plan = functools.lru_cache(1)(self.make_plan)
@@ -126,6 +125,8 @@ class Sentences:
     ) -> tuple[Tensor, int]:
         """Return the summed loss of this process's share of a batch and its number of targets."""
         sentences = chosen.segments.batch(chosen.indices)
+        if self.cuts:
+            sentences = [self.cuts.draw(sentence, generator) for sentence in sentences]
         share = self.world.share(lm.objective.training(sentences, generator, lm.size))
         if not len(share.targets):  # fewer sentences than processes
             return torch.zeros((), device=device), 0

@@ -22,6 +22,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
+from lmtools.text.subword.cuts import SampledCuts
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import (
     DirectoryState,
@@ -97,6 +98,8 @@ class Training:
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
         self.train = self.feed(plan.train, settings.seed)
+        if settings.cut_alpha is not None:
+            self.train.cuts = SampledCuts(subword, settings.cut_alpha)
         self.validation = Validation(plan, self.lm, world, feed=self.feed, chance=entropy(counts))
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
@@ -104,7 +107,6 @@ class Training:
         self.terminated = False
 
     def feed(self, corpus: Corpus, seed: int = VALIDATION_SEED) -> Sentences:
-        """Return the source of the batches of a corpus."""
         return Sentences(corpus, self.settings.batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
@@ -132,9 +134,7 @@ class Training:
         return self.progress
 
     def check_weights(self) -> None:
-        """Raise UserError where the best weights were lost on the way, and none were better
-        afterwards.
-        """
+        """Raise UserError where the best weights were lost, and none were better afterwards."""
         if not (self.out / WEIGHTS).exists():
             raise UserError(
                 f"{self.out}/{WEIGHTS}: the best weights, of step {self.progress.best_step}, were"
@@ -147,7 +147,6 @@ class Training:
         self.terminated = True
 
     def steps(self) -> None:
-        """Run the steps of the training to its end."""
         progress = self.progress
         losses, count, begin = [], 0, time.perf_counter()
         while not progress.done:
@@ -201,9 +200,7 @@ class Training:
         return epoch if asked and rest == 0 else None
 
     def step(self, batch) -> tuple[torch.Tensor, int]:
-        """Update the weights once; return the summed loss (on the device) and the number of
-        targets, both over all processes.
-        """
+        """Update the weights once; return summed loss and targets, over all processes."""
         step, settings, world = self.progress.step, self.settings, self.world
         # dropout, as a function of the step alone
         torch.manual_seed(hash_seed(settings.seed, step, *[world.rank] * (world.rank > 0)))
@@ -232,9 +229,7 @@ class Training:
         return loss, count
 
     def refuse(self, step: int) -> None:
-        """Stop on a loss that is not finite; on a GPU this is noticed when losses are next read,
-        before anything is saved.
-        """
+        """Stop on a loss that is not finite; on a GPU when losses are next read."""
         epoch, index = divmod(step, self.train.per_epoch)
         raise self.world.error(
             f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch"
@@ -258,9 +253,7 @@ class Training:
         )  # fmt: skip
 
     def validate(self) -> None:
-        """Measure the validation loss, keep the best weights, and decide whether training is
-        done.
-        """
+        """Measure the validation loss, keep the best weights, and decide whether to end."""
         progress, loss = self.progress, self.validation.loss()
         if not math.isfinite(loss):
             raise self.world.error(

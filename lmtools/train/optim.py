@@ -118,16 +118,14 @@ class Optimisers:
 
 
 def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None) -> Optimisers:
-    """Build the optimisers of all parameters that learn, with the factors of low-rank updates in
-    place of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and
-    sparse matrices.
+    """Build the optimisers of all that learns, low-rank factors in place of matrices; weight decay
+    spares vectors and sparse matrices.
     """
     check_choices(optim, "optim.", name=OPTIMISERS, decay=DECAYS)
     sparse = [p for p in lm.sparse_parameters() if p.requires_grad]
     if sparse and optim.name not in SPARSE_OPTIMISERS:
         raise UserError(
-            f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or"
-            " another optim.name"
+            f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false"
         )
     others = {id(p) for p in (*sparse, *(low_rank.matrices.values() if low_rank else ()))}
     parameters = [p for p in lm.parameters() if p.requires_grad and id(p) not in others]

@@ -31,9 +31,7 @@ class AlreadyReported(UserError):
 
 
 class World:
-    """All processes of a training: this process alone. `rank` is its number of `size`; `Several`
-    is that of more.
-    """
+    """All processes of a training: this one alone, or `Several`; `rank` of `size`."""
 
     rank, size = 0, 1
 
@@ -47,9 +45,7 @@ class World:
         return choose_device(name)
 
     def agree(self, work: Callable):
-        """Return the result of `work` here, after all processes have done theirs; a UserError of
-        one is a UserError of all.
-        """
+        """Return `work`'s result after all processes have theirs; a UserError is everybody's."""
         return work()
 
     def error(self, message: str) -> UserError:
@@ -57,11 +53,9 @@ class World:
         return UserError(message)
 
     def sum(self, number: float) -> float:
-        """Return the sum of a number over all processes."""
         return number
 
     def any(self, flag: bool) -> bool:
-        """Return whether the flag is set in one of the processes."""
         return flag
 
     def total(self, value: Tensor) -> Tensor:
@@ -79,9 +73,7 @@ class World:
 
 
 class Several(World):
-    """More than one process, each on a device of its own; host values go by gloo, those of GPUs by
-    NCCL.
-    """
+    """More than one process, each on its device; host values by gloo, of GPUs by NCCL."""
 
     def __init__(self):
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -147,9 +139,7 @@ class Several(World):
         return parts
 
     def add_gradients(self, parameters, sparse):
-        """See World; a parameter that no process used keeps no gradient, one that only others used
-        gets theirs.
-        """
+        """See World; where one process used a parameter, all get the gradient."""
         parameters, rowwise = [p for p in parameters if p.requires_grad], {id(p) for p in sparse}
         present = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
         used = self.total(present).tolist()
@@ -206,8 +196,7 @@ def expect_answer() -> Iterator[None]:
     except RuntimeError as error:
         cause = str(error).strip().splitlines()[0][:100]
         raise UserError(
-            f"another process of this training has ended or does not answer ({cause}); see what it"
-            " says"
+            f"another process of this training has ended or does not answer ({cause}); look there"
         ) from None
 
 
@@ -218,11 +207,8 @@ def first_process() -> bool:
 
 @contextlib.contextmanager
 def join_processes(device: str) -> Iterator[World]:
-    """Yield the world of this process, which torchrun's environment variables describe; without
-    them a world of one.
-
-    Whoever trains more than once in a process opens torch's process group before: a second one in
-    its place may never come about.
+    """Yield the world of this process by torchrun's variables; without them a world of one. Who
+    trains twice in a process opens torch's process group before.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield World()

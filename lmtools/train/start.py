@@ -25,9 +25,8 @@ SAVED = "lora."  # before the names in a checkpoint
 
 @torch.no_grad()
 def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
-    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; a line on how
-    many of its pieces they have. Rows go by piece or predicted word, new ones start from the
-    average; the noise of sampled criteria stays `lm`'s own. UserError where architectures differ.
+    """Put a model directory's weights into `lm`, by piece or predicted word; return a line on that.
+    UserError where architectures differ.
     """
     other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)
@@ -111,9 +110,8 @@ def move_rows(tensor: Tensor, old: Sequence[Hashable], new: Sequence[Hashable]) 
 
 
 def release_bias(output: Corrected, same: bool) -> None:
-    """Make log-probabilities of the biases, without the noise; those of the `same` criterion stay
-    on its own scale. Ids that the noise excludes are as rare as the rarest then: elsewhere they
-    are among those that are summed.
+    """Make log-probabilities of the biases, without noise, but of the `same` criterion; excluded
+    ids are as rare as the rarest.
     """
     added, known = log_noise(output)
     output.bias += added
@@ -140,9 +138,8 @@ def count_known(new: Subword, old: Subword, what: str) -> str:
 
 
 def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
-    """Let what the settings freeze, and with low-rank updates all that they do not train, have no
-    gradient; return the names of the matrices that low-rank updates change. UserError where
-    nothing is left to train.
+    """Let what settings freeze, or low-rank updates do not train, have no gradient; return the
+    matrices that low-rank updates change.
     """
     freeze, lora, trunk = settings.freeze, settings.lora, lm.trunk
     if freeze.layers > trunk.depth:

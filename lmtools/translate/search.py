@@ -23,9 +23,7 @@ NEVER = (PAD, BOS, MASK, UNK)  # ids that no hypothesis has
 
 @dataclass(frozen=True, order=True)
 class Finished:
-    """A finished hypothesis: its sum in nats divided by length (`norm`), the sum (`log_prob`), the
-    ids without the end.
-    """
+    """A finished hypothesis: sum in nats divided by length, the sum, ids without the end."""
 
     norm: float
     log_prob: float
@@ -34,9 +32,7 @@ class Finished:
 
 @dataclass
 class Beam:
-    """The finished hypotheses of one source, `size` at most, the worst of them first; `longest` is
-    the most tokens of a hypothesis, the end among them.
-    """
+    """The finished hypotheses of a source, `size` at most, worst first, of `longest` tokens."""
 
     size: int
     penalty: float
@@ -64,9 +60,7 @@ class Beam:
 
 
 class TranslationSearch:
-    """The search of several sources at once: a row of each tensor for each source whose search goes
-    on, as many places as its beam has prefixes.
-    """
+    """The search of several sources at once, a row each, a place for each prefix."""
 
     def __init__(self, scorer: TranslationScorer, sources: Sequence, beams: Sequence[Beam]):
         self.scorer, self.decoding = scorer, scorer.decode(sources)

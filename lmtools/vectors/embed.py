@@ -46,9 +46,7 @@ def arguments(parser):
 
 
 def run(args):
-    """Embed line by line, or with every entry of an experiment; say on standard error how many
-    there were.
-    """
+    """Embed line by line, or with every entry of an experiment; say how many."""
     for each in split_vectors(args) if args.experiment else [args]:
         if Path(each.out).suffix != ".npz":
             raise UserError(f"{each.out}: vectors go to a name that ends in .npz; give one")

@@ -41,8 +41,7 @@ class ContextualEncoder(Encoder):
             )
         if pooling.pool == "cls" and not model.boundary[1]:
             raise UserError(
-                f"{model.source}: the first state of a left-to-right model has read nothing; use"
-                " --pool eos"
+                f"{model.source}: a left-to-right model's first state read nothing; use --pool eos"
             )
         self.model, self.pooling, self.rows = model, pooling, model.rows
         self.layers = pooling.choose_layers(model.depth, model.source)
@@ -65,9 +64,7 @@ class ContextualEncoder(Encoder):
 
     @torch.inference_mode()
     def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
-        """See Encoder; a sentence that does not fit the positions is read in windows, each token
-        where it has most context.
-        """
+        """See Encoder; a long sentence is read in windows, each token with most context."""
         cuts = [self.model.windows(sentence) for sentence in sentences]
         parts = [
             (self.model.window(sentence, begin, end), first, last)
@@ -82,9 +79,7 @@ class ContextualEncoder(Encoder):
         return vectors.cpu().numpy()
 
     def pool_parts(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
-        """Return the vectors (P, layers, D) of windows (tokens, first, last), of whose positions
-        first:last count, and how many positions counted.
-        """
+        """Return vectors (P, layers, D) of windows (tokens, first, last), and what counted."""
         model, (before, after) = self.model, self.model.boundary
         with autocast(model.device, model.precision):
             states, lengths = model.states(
@@ -115,9 +110,7 @@ STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 def load_encoder(
     lm: str, pooling: PoolingOptions = LAST_MEAN, computing: Computing = USUAL
 ) -> Encoder:
-    """Load the encoder of `lm`: a model directory of ours, or the name of an installed one, hf:DIR
-    (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT.
-    """
+    """Load an encoder: our model, hf:DIR, words:F (vectors in a file), tfidf or tfidf:TEXT."""
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
         if pooling not in [PoolingOptions(layers) for layers in ("last", "all", (0,))]:

@@ -46,9 +46,7 @@ class SentenceVectors:
 
 
 def write_sentences(stored: SentenceVectors, path) -> None:
-    """Write arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers`
-    (layers,), and `signature`, JSON.
-    """
+    """Write arrays `vectors` (N, [layers,] D), `texts` (N,), `layers`, `signature` (JSON)."""
     vectors = stored.vectors[:, 0] if len(stored.layers) == 1 else stored.vectors
     arrays = {
         "vectors": vectors,
@@ -82,9 +80,7 @@ def read_sentences(path) -> SentenceVectors:
 
 
 def write_words(path, layers: Sequence[int], width: int, lines: Iterable["Embedded"]) -> int:
-    """Write arrays `vectors` (words in all, layers, width), float32; `offsets` (lines + 1,), where
-    each line's words begin; `words`; `layers`. Return the number of words.
-    """
+    """Write `vectors` (words, layers, width), `offsets` (lines + 1,), `words`, `layers`; count."""
     lines = list(lines)
     offsets = np.cumsum([0, *(len(line.words) for line in lines)], dtype=np.int64)
     vectors = np.empty((offsets[-1], len(layers), width), dtype=np.float32)

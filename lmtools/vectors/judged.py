@@ -25,9 +25,7 @@ KINDS = ("pearson", "spearman")
 
 
 class Way(NamedTuple):
-    """Way of making vectors: `views` are keys of a Style's; `intact` says that the input is where
-    others mask it.
-    """
+    """Way of making vectors: `views`, and whether the input is intact where others mask."""
 
     lm: str
     views: tuple[str, ...] = ()
@@ -50,9 +48,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Judged:
-    """Results of `lmtools sts` for one system on one set: gold similarity (N,) of the pairs, the
-    layers by number.
-    """
+    """Results of a system on a set: gold similarity (N,) of pairs, layers by number."""
 
     path: Path
     digest: str
@@ -71,9 +67,7 @@ class Judged:
 
     @property
     def best(self) -> Layer:
-        """Return the layer that represents the system: its context, of static vectors their
-        embedding.
-        """
+        """Return the layer that stands for the system: its context, else its embedding."""
         return self.layers[-1]
 
     @property
@@ -103,9 +97,7 @@ class JudgedPairs:
 
     @property
     def test(self) -> str:
-        """The set that the report speaks of where it speaks of a single set: the last; nothing
-        where there is none.
-        """
+        """The set that stands for all: the last; nothing where there is none."""
         return self.sets[-1] if self.sets else ""
 
     def on(self, name: str) -> dict[str, Judged]:
@@ -171,10 +163,8 @@ class JudgedPairs:
 def collect_pairs(
     home: Path, trees: Mapping[tuple[str, str], Mapping], names: Names
 ) -> tuple[JudgedPairs, list[str]]:
-    """Collect what `lmtools sts` wrote in `home`, `trees` by (system, set); return it with a line
-    for each file whose pairs nobody judged.
-
-    UserError where systems were measured on different pairs of one set.
+    """Collect the `trees` of `lmtools sts` in `home`, by (system, set), and a line for each file
+    that nobody judged; UserError for different pairs of one set.
     """
     results, dropped, first = {}, [], {}
     for (system, name), tree in trees.items():
@@ -239,10 +229,8 @@ def williams_p(reference: Judged, judged: Judged) -> float | None:
 
 
 def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
-    """Return each system's way of making vectors, by the signature of its vectors.
-
-    Systems of one model belong together; it is called as the one of them that takes the plain mean
-    is, else after its kind, else each by its own name.
+    """Return each system's way of making vectors, by signature. Systems of one model belong
+    together: named as the one of the plain mean, else by kind, else alone.
     """
     models: dict[tuple, list[str]] = {}
     for system, signature in signatures.items():
@@ -288,9 +276,7 @@ def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
 
 
 def find_looks(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
-    """Find the look of each system: the colour of its language model, a view with marker and line
-    of its own.
-    """
+    """Find each system's look: the colour of its LM, marker and line of its view."""
     of_lms, looks = Names(style).looks({way.lm for way in ways.values()}), {}
     for system, way in ways.items():
         look = of_lms[way.lm]

@@ -31,17 +31,13 @@ def mean(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
 
 
 def maximum(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """Return the greatest value of each dimension over the positions that count; zeros where none
-    does.
-    """
+    """Return the greatest value of each dimension over what counts; zeros without."""
     greatest = states.masked_fill(~inside[..., None], -torch.inf).amax(1)
     return greatest.where(inside.any(1, keepdim=True), 0.0)
 
 
 def end(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """Return the last position: the end of sentence, or the state that predicts it in models that
-    never read it.
-    """
+    """Return the last position: the end, or the state that predicts it."""
     return states[torch.arange(len(states), device=states.device), lengths - 1]
 
 
@@ -79,9 +75,7 @@ class PoolingOptions(NamedTuple):
     masked: bool = False
 
     def choose_layers(self, last: int, source: str) -> tuple[int, ...]:
-        """Return the numbers of the layers of a model whose last one is `last`; UserError for those
-        that are not there.
-        """
+        """Return the layers' numbers, of which `last` is the last; UserError for others."""
         layers = {"last": (last,), "all": tuple(range(last + 1))}.get(self.layers, self.layers)
         missing = [layer for layer in layers if not 0 <= layer <= last]
         if missing or not layers:

@@ -22,9 +22,7 @@ GREATEST = float(np.finfo(np.float32).max)
 
 
 class Encoder(ABC):
-    """Texts in, sentence vectors out, as `encode` uses it. A sentence is whatever `prepare` made of
-    a text: hashable, equal for equal vectors.
-    """
+    """Texts in, vectors out; a sentence is what `prepare` made: hashable, equal for equals."""
 
     signature: dict[str, str]
     layers: tuple[int, ...]
@@ -36,16 +34,12 @@ class Encoder(ABC):
         """Return one sentence a text: normalised and segmented."""
 
     def cost(self, sentence: tuple) -> int:
-        """Return the number of rows that a sentence adds to a batch, by default its parts, at least
-        1; sentences of equal cost are computed in equal shapes.
-        """
+        """Return a sentence's rows in a batch, at least 1; equal costs have equal shapes."""
         return max(1, len(sentence))
 
     @abstractmethod
     def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
-        """Return sentence vectors, float32 (B, layers, D); narrower layers are filled up with
-        zeros, which changes no cosine.
-        """
+        """Return vectors, float32 (B, layers, D); narrower layers are filled with zeros."""
 
     def describe_missing(self) -> str:
         """Return what words of the prepared texts have no vector, for people; empty: all have."""
@@ -81,10 +75,8 @@ class StaticVectors(Encoder):
         return signature | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """Return the words of each text as the file has them, sorted; reads the file when the texts
-        have words it was not yet searched for.
-
-        UserError where no word of any text has a vector.
+        """Return each text's words that the file has, sorted, reading it for new ones; UserError
+        without any.
         """
         split = [self.normaliser(text).split() for text in texts]
         counts = Counter(word for words in split for word in words)
@@ -103,18 +95,14 @@ class StaticVectors(Encoder):
         return [tuple(sorted(part for word in words for part in known[word])) for words in split]
 
     def spelt(self, word: str) -> tuple[str, ...]:
-        """Return the parts of a word that have vectors, in the first of the spellings of which the
-        file has the largest share.
-        """
+        """Return a word's parts with vectors, in the spelling that the file has best."""
         known = [
             (way, tuple(part for part in way if part in self.held)) for way in spell_word(word)
         ]
         return max(known, key=lambda pair: len(pair[1]) / len(pair[0]))[1]
 
     def load(self, wanted: set[str]) -> None:
-        """Hold the vectors of the wanted words; only their lines are split into numbers, since
-        files have millions.
-        """
+        """Hold the vectors of the wanted words; only their lines become numbers."""
         header, number = self.count is not None, 0
         for number, line in read_lines(self.path):
             word = line.partition(" ")[0]
@@ -124,8 +112,7 @@ class StaticVectors(Encoder):
                     self.held[word] = vector
         if header and number - 1 < self.count:
             raise UserError(
-                f"{self.path}: {number - 1} words, but line 1 says {self.count}; the file is cut"
-                " short, fetch it again"
+                f"{self.path}: {number - 1} words, line 1 says {self.count}; fetch it again"
             )
         self.sought |= wanted
 
@@ -146,9 +133,7 @@ class StaticVectors(Encoder):
 
 
 def spell_word(word: str) -> list[tuple[str, ...]]:
-    """Return the ways in which a file may have a word: `it's`; as treebanks take it apart, `it 's`
-    and `do n't`; cut at apostrophes, `it s`.
-    """
+    """Return spellings of a word: `it's`; treebanks' `it 's`, `do n't`; cut, `it s`."""
     head, apostrophe, tail = word.rpartition("'")
     if not apostrophe:
         return [(word,)]
@@ -166,8 +151,7 @@ def read_shape(path) -> tuple[int | None, int]:
             return int(fields[0]), int(fields[1])
         if len(fields) < 2:
             raise UserError(
-                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe and"
-                " word2vec have"
+                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe"
             )
         parse_vector(path, number, line, len(fields) - 1)
         return None, len(fields) - 1
@@ -175,9 +159,7 @@ def read_shape(path) -> tuple[int | None, int]:
 
 
 def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
-    """Parse the vector on a line, float32 (width,); None if its word goes on after the first space,
-    as some do in glove.840B.
-    """
+    """Parse a line's vector, float32 (width,); None if its word has a space."""
     fields = line.split()
     extra = len(fields) - 1 - width
     if extra > 0 and not all(map(is_numeric, fields[1 : 1 + extra])):
@@ -189,10 +171,7 @@ def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
         )
     wrong = [field for field in fields[1:] if not is_numeric(field)]
     if wrong:
-        raise UserError(
-            f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER..., as GloVe"
-            " and word2vec have"
-        )
+        raise UserError(f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER...")
     return np.array(fields[1:], dtype=np.float32)
 
 
@@ -242,9 +221,7 @@ class Tfidf(Encoder):
         return signature | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """Return the words of each text, sorted. Texts that are new change the width and, without
-        `text_path`, the idf of all.
-        """
+        """Return each text's words, sorted; new ones change width and, without a file, idf."""
         texts = list(texts)
         split = [tuple(sorted(self.normaliser(text).split())) for text in texts]
         if self.path is None:

@@ -29,9 +29,7 @@ TOGETHER = 1024
 
 
 class Embedded(NamedTuple):
-    """A text as it was given, its words as the model reads them, and their vectors, float32 (words,
-    layers, width).
-    """
+    """A text, its words as the model reads them, and vectors (words, layers, width)."""
 
     text: str
     words: list[str]
@@ -41,9 +39,7 @@ class Embedded(NamedTuple):
 def word_vectors(
     lm_dir, texts: Iterable[str], layers=None, computing: Computing = USUAL
 ) -> Iterator[Embedded]:
-    """Yield the words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
-    WordVectors.
-    """
+    """Yield the words and vectors of each text, lazily, by the model in `lm_dir`."""
     return load_word_vectors(lm_dir, layers, computing)(texts)
 
 
@@ -87,9 +83,7 @@ class WordVectors:
             first += len(together)
 
     def together(self, texts: list[str], first: int) -> list[Embedded]:
-        """Return the words and vectors of texts that are held at once; `first`: the number of the
-        first, for messages.
-        """
+        """Return words and vectors of texts held at once, the first of number `first`."""
         words = [self.model.normalise(text).split() for text in texts]
         sentences = self.model.prepare(texts)
         result = [
@@ -118,9 +112,7 @@ class WordVectors:
 
     @torch.inference_mode()
     def states(self, sentences: Sequence[tuple]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the states (B, T, layers, width) of a batch, boundary tokens too, and lengths
-        (B,).
-        """
+        """Return a batch's states (B, T, layers, width), boundaries too, and lengths (B,)."""
         with autocast(self.model.device, self.model.precision):
             states, lengths = self.model.states(sentences, self.layers)
             layers = {layer: values.float() for layer, values in states if layer in self.layers}

@@ -14,9 +14,7 @@ from lmtools.verbs.parser import Parser, add_common
 
 
 def repeat_options(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Return those of the options `names` of GROUPS that are not as they are by default, as words
-    of a command line.
-    """
+    """Return options `names` of GROUPS that are not at their defaults, as words."""
     words = []
     declared = {name: takes for group in GROUPS.values() for name, takes in group.items()}
     for name in names:
@@ -35,7 +33,6 @@ def find_module(verb: str) -> ModuleType:
 
 
 def make_parser(verb: str, **more) -> Parser:
-    """Return the parser of a verb, and of its actions."""
     module, parser = find_module(verb), Parser(prog=f"lmtools {verb}", **more)
     parser.examples = module.EXAMPLES
     add_common(parser)

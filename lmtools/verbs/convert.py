@@ -77,7 +77,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = "\n\n".join(
         f"Formats of {kind}:\n{registry.describe_formats(formats)}"
         for kind, formats in KINDS.items()
@@ -166,9 +165,6 @@ def convert_lists(args, source: str, target: str) -> str:
 
 
 def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
-    """Yield the edits that the options ask for in the order in which they are made, each with the
-    function that describes what it took out.
-    """
     if args.unify:
         unify = unifier(args.unify)
         yield partial(edits.rewrite_list, hyps=unify, refs=unify), None
@@ -202,9 +198,7 @@ def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
 
 
 def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], str]:
-    """Return the lists with the references that the options name, and the message on references
-    that no list has.
-    """
+    """Return lists with the references asked for, and what to tell of unused ones."""
     if args.ref_lines:
         lines = {path: plain.read(path) for path in args.ref_lines}
         return lists.attach_lines(nbests, lines, args.input), ""
@@ -218,22 +212,18 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
 
 
 def merged_by(args) -> Callable[[str], str]:
-    """Return the normaliser that makes hypotheses equal for --dedup; texts that were normalised
-    already need no more.
-    """
+    """Return the normaliser by which --dedup compares, none if texts have it already."""
     if args.dedup != NORMALISED:
         return str
     return normaliser_of(args) if has_normaliser_options(args) else NORMALISERS["librispeech"]
 
 
 def describe_marks(before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """Return how many marks lists had before they were dropped."""
     count = sum(len(find_marks(text)) for nbest in before for text in edits.texts_of(nbest))
     return f", {count:,} marks dropped"
 
 
 def describe_words(before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """Return how many words there are less."""
     counts = [
         sum(len(text.split()) for nbest in nbests for text in edits.texts_of(nbest))
         for nbests in (before, after)
@@ -242,15 +232,12 @@ def describe_words(before: Sequence[NBest], after: Sequence[NBest]) -> str:
 
 
 def describe_hypotheses(loss: str, before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """Return how many hypotheses there are less, in how many lists."""
     less = [len(old.hyps) - len(new.hyps) for old, new in zip(before, after, strict=True)]
     return f", {sum(less):,} (in {sum(map(bool, less)):,} lists) {loss}"
 
 
 def has_normaliser_options(args) -> bool:
-    """Return whether options of the normaliser other than --case are given; UserError for those
-    that do not go with them.
-    """
+    """Return whether the normaliser has options besides --case; UserError for unfit ones."""
     given = any((args.normaliser, args.punctuation, args.apostrophe, args.unicode_form))
     if given and args.case == "sentence":
         raise UserError(

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
@@ -48,15 +46,11 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "A file is Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, of which the first"
         " hypotheses and the references count."
     )
-    help_text = (
-        "references (default: those in the N-best lists of --hyp); BLEU, chrF and TER take several"
-        " files"
-    )
+    help_text = "references (default: of --hyp's lists); BLEU, chrF and TER take several files"
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
@@ -100,9 +94,9 @@ def add_rules(parser):
     )
     parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
     help_text = (
-        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK,"
-        " length, label (of an stm), or words (the most frequent confusions, deletions and"
-        " insertions)"
+        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK or"
+        " another NAME=MAP, length, label (of an stm), or words (the most frequent confusions,"
+        " deletions and insertions)"
     )
     parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
 
@@ -140,9 +134,7 @@ def run(args):
 
 
 class Inputs(NamedTuple):
-    """Hypotheses, references, and the other system's hypotheses, rewritten by rules (None: by
-    none), and the segments of an stm by utterance.
-    """
+    """Hypotheses, references, another system's, rewritten by rules, and an stm's segments."""
 
     hyp: Texts
     sources: list[Texts]
@@ -254,9 +246,7 @@ def break_down(refs: References, hyp: Texts, result, namers, words: bool) -> dic
 
 
 def find_oracle(nbests, refs: References, args) -> list[float]:
-    """Return the oracle by depth, printed on the way; its choices from whole lists are written if
-    asked for.
-    """
+    """Return the oracle by depth, printed; its choices are written if asked for."""
     filled = [fill_empty(nbest) for nbest in nbests]
     statistics = [refs.statistics(nbest.utt, [hyp.text for hyp in nbest.hyps]) for nbest in filled]
     curve = oracle_curve(statistics, args.metric)
@@ -271,19 +261,15 @@ def compare_parts(utts: list[str], first, second, namers, seed: int) -> dict:
     tests = {}
     for by, name_part in namers.items():
         if by != LENGTH and not isinstance(METRICS[first.metric], Sacre):
-            totals = [
-                np.array([part.total for part in split_evaluation(one, utts, name_part)])
-                for one in (first, second)
-            ]
-            tests[by.partition("=")[0]] = compare_groups(*totals, first.metric, seed)
-            print(show.groups_line(by, tests[by.partition("=")[0]]))
+            pair, groups = (first.statistics, second.statistics), [name_part(u, 0) for u in utts]
+            test = compare_groups(*pair, groups, metric=first.metric, seed=seed)
+            tests[by.partition("=")[0]] = test
+            print(show.groups_line(by, test))
     return {"groups": {by: dataclasses.asdict(test) for by, test in tests.items()}} if tests else {}
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
-    """Return the significance tests of two systems, printed on the way; none of references without
-    words.
-    """
+    """Return the tests of two systems, printed; none of references without words."""
     if not METRICS[args.metric].length(first.total):
         return {}
     if isinstance(METRICS[args.metric], Sacre):

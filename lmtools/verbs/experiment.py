@@ -26,9 +26,7 @@ from lmtools.verbs.risk import add_risk
 
 
 class EntryParser(Parser):
-    """A parser of what an entry of the file says, as `declare` adds options to it; refuses with a
-    UserError.
-    """
+    """A parser of an entry of the file, with the options of `declare`; raises UserError."""
 
     def __init__(self, declare: Callable[[Parser], object]):
         super().__init__(add_help=False)
@@ -38,9 +36,7 @@ class EntryParser(Parser):
         raise UserError(message)
 
     def read(self, entry: LMEntry, others: Collection[str] = ()) -> dict[str, object]:
-        """Return the values that an entry gives to options, by their names in a namespace;
-        UserError with the line of what is wrong.
-        """
+        """Return an entry's values of options by name; UserError with the wrong line."""
         known = {flag[2:].replace("-", "_"): flag for flag in self._option_string_actions}
         values: dict[str, object] = {}
         for key, value in entry.options.items():
@@ -57,9 +53,7 @@ class EntryParser(Parser):
         return values
 
     def complete(self, args: Namespace, entry: LMEntry) -> dict[str, object]:
-        """Return the value of every option: that on the command line where one is given, else the
-        entry's, else the default.
-        """
+        """Return every option's value: the command line's, else the entry's, else the default."""
         usual = vars(self.parse_args([]))
         given = {name: getattr(args, name, value) for name, value in usual.items()}
         return usual | self.read(entry) | {n: v for n, v in given.items() if v != usual[n]}
@@ -73,9 +67,7 @@ def column_parser(entry: LMEntry) -> EntryParser:
 
 
 def split_entry(entry: LMEntry) -> tuple[LMEntry, dict[str, object]]:
-    """Split a column's entry into the one without options of its language model, and these;
-    UserError with the line of a wrong one.
-    """
+    """Split a column's entry into its own options and its language model's."""
     declared = list_options(LMSpec) if entry.lm is not None else {}
     values = {name: value for name, value in entry.options.items() if name in declared}
     for name, value in values.items():
@@ -89,9 +81,7 @@ def split_entry(entry: LMEntry) -> tuple[LMEntry, dict[str, object]]:
 
 
 def specify(plan: ExperimentPlan, lm: str, template: str, options=EMPTY) -> str:
-    """Return the specification of a language model of the file: its place with `options`, which
-    those of `template`, the value of --lm, precede.
-    """
+    """Return a language model's specification: `template`'s options, then `options`."""
     place, given = split_options(template)
     spec = LMSpec.parse(find_lm(plan, lm, place), **options)
     return str(replace(spec, **{n: parse_option(LMSpec, n, text) for n, text in given.items()}))
@@ -103,9 +93,7 @@ def vectors_parser() -> EntryParser:
 
 
 def load_experiment(path: str) -> ExperimentPlan:
-    """Read the file and check the options of all its entries; UserError with the line of what is
-    wrong.
-    """
+    """Read the file and check all entries' options; UserError with the wrong line."""
     plan = read_experiment(path)
     for entry in plan.columns.values():
         rest, _ = split_entry(entry)
@@ -128,7 +116,6 @@ def split_columns(args: Namespace) -> list[Namespace]:
 
 
 def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
-    """Return the call that writes one column."""
     entry, options = split_entry(plan.columns[name])
     values = column_parser(entry).complete(args, entry)
     out = fill_path(args.out, "column", name)
@@ -144,9 +131,7 @@ def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
 
 
 def split_lms(args: Namespace) -> list[Namespace]:
-    """Return the call of `lmtools ppl` for each language model of the columns, translation models
-    apart.
-    """
+    """Return the call of `lmtools ppl` for each LM of the columns, but translators."""
     plan = load_experiment(args.experiment)
     for option, given in (("--mix", args.mix), ("--tune-on", args.tune_on), ("--lm", args.lm[1:])):
         if given:
@@ -182,16 +167,13 @@ def load_plans(args: Namespace) -> dict[str, SystemPlan] | None:
 
 
 def load_systems(args: Namespace) -> ExperimentPlan:
-    """Return the experiment, which has systems."""
     plan = load_experiment(args.experiment)
     need("systems", plan.systems, args)
     return plan
 
 
 def complete_tuning(args: Namespace) -> tuple[TuningOptions, dict[str, SystemPlan] | None]:
-    """Return the options of `lmtools tune`, those of --experiment where the command line gives
-    none, and what each system takes, None without --experiment.
-    """
+    """Return the options of `lmtools tune`, and what each system takes, if any."""
     plan = load_systems(args) if args.experiment else ExperimentPlan()
     flags = {name: getattr(args, name) for name in ("metric", "folds", "seed")}
     given = {name: value for name, value in flags.items() if value is not None}
@@ -201,9 +183,7 @@ def complete_tuning(args: Namespace) -> tuple[TuningOptions, dict[str, SystemPla
 
 
 def need(section: str, entries: Collection[str], args: Namespace, pipe: str = "") -> None:
-    """UserError where a section of the file is empty, and where the `pipe` of an option would have
-    to be read for each of several entries.
-    """
+    """UserError where a section is empty, or several entries would read one `pipe`."""
     if not entries:
         raise UserError(f"{args.experiment}:1: no {section}; write them under `{section}:`")
     if len(entries) > 1 and (pipe == "-" or parse_specifier(pipe)):

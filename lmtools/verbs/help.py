@@ -12,15 +12,11 @@ WIDTH = 100
 
 
 class Rare(str):
-    """Help of an option, or description of a group, that only --help-all shows; a required option
-    is in both.
-    """
+    """Help that only --help-all shows, unless the option is required."""
 
 
 class HelpText(argparse.HelpFormatter):
-    """Leaves out rare options unless `everything` is shown, and counts them. Wraps long lines
-    alone: lists of formats have lines of their own, up to WIDTH.
-    """
+    """Leaves out and counts rare options unless `everything` is shown; keeps short lines."""
 
     def __init__(self, prog: str, everything: bool = False):
         super().__init__(prog)
@@ -98,9 +94,7 @@ class HelpParser(argparse.ArgumentParser):
         return namespace, rest
 
     def refuse_unknown(self, words: Iterable[str]) -> None:
-        """End with an error at a word that looks like an option and is none, up to an action's
-        name.
-        """
+        """End with an error at a word like an option that is none, up to an action's name."""
         nested = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
         for word in words:
             if word == "--" or any(word in one.choices for one in nested):

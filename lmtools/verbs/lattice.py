@@ -101,9 +101,7 @@ def run_info(args):
 
 
 def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
-    """Yield the lattices without what is broken; their sizes (as they came, where these can be
-    counted) and problems are entered on the way.
-    """
+    """Yield the lattices that are not broken, noting sizes and problems of all."""
     weights = parse_weights(args.weights)
     for lattice, words in join_refs(read_lattices(args), args.ref, args.ref_lines, args.input):
         faults = problems(lattice)
@@ -128,7 +126,6 @@ def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[La
 
 
 def describe_sizes(size: Statistics) -> str:
-    """Return the sizes of one lattice or of many in one line."""
     parts = [
         f"{size.states:,} states",
         f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)",
@@ -153,7 +150,6 @@ def declare_nbest(parser):
 
 
 def run_nbest(args):
-    """Write the lists one by one."""
     weights = parse_weights(args.weights)
     lattices = join_refs(
         map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
@@ -204,7 +200,6 @@ def declare_posteriors(parser):
 
 
 def run_posteriors(args):
-    """Write the lattices one by one."""
     weights = parse_weights(args.weights)
     beside = args.to.partition(":")[0] == "slf"
     lattices = map(mend_lattice, read_lattices(args))
@@ -228,8 +223,7 @@ def declare_rescore(parser):
     add_phrases(parser)
     parser.add("--weights", help=f"{WEIGHTS} (required)")
     help_text = (
-        "for neural LMs: merge histories that end in the same N-1 words; 0: none (default:"
-        " %(default)s)"
+        "for neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     )
     parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
     help_text = "drop histories whose score is more than B below the best of their state"
@@ -260,9 +254,7 @@ def declare_rescore(parser):
 
 
 def run_rescore(args):
-    """Rescore lattice by lattice; the first of --out, --nbest-out and --text-out gets each result
-    at once, the others all at the end.
-    """
+    """Rescore one by one; one output gets each result at once, the others at the end."""
     places = [path for path in (args.out, args.nbest_out, args.text_out) if path]
     if not places:
         raise UserError("nothing to write; give --out, --nbest-out or --text-out")
@@ -320,7 +312,6 @@ def options_of(args) -> LatticeOptions:
 
 
 def write_results(args, results: Iterator[LatticeResult]) -> None:
-    """Write what was asked for."""
     writers = []
     if args.out:
         write = registry.find_format(args.to, LATTICES).write
@@ -348,7 +339,6 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 
 def describe_options(args, options: LatticeOptions) -> dict:
-    """Return what was asked for, as JSON."""
     names = ("tokens", "prune_beam")
     return {name: getattr(options, name) for name in names} | {
         "nj": args.nj,
@@ -379,5 +369,4 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)

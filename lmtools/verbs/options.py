@@ -48,7 +48,6 @@ def flags_of(kind: type) -> dict[str, dict]:
 
 
 def describe_flag(kind: type, default, declared: Option) -> dict:
-    """Return what argparse takes for a declared option."""
     help_text = declared.help
     if default is not None and kind is not bool and "(default:" not in help_text:
         help_text += " (default: %(default)s)"
@@ -173,8 +172,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             "p(source | hypothesis), by a model trained in the other direction", rare=True
         ),
         "--written": switch(
-            "score the text as the recogniser wrote it, with case and punctuation, where the lists"
-            " keep it",
+            "score the text with the case and punctuation of the recogniser, where lists keep it",
             rare=True,
         ),
         "--against": value("F", "another system: test whether the difference is significant"),

@@ -21,9 +21,7 @@ ONCE = {"against", "hyp", "lm", "phrases", "words"}
 
 
 class StoreOnce(argparse._StoreAction):
-    """Action of an option with one value, which is refused where it is given again, if in ONCE. One
-    of several values takes all.
-    """
+    """Action of an option that is refused if given again, if in ONCE; of several it takes all."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         """Store the value, or values, unless the option has one."""
@@ -53,9 +51,7 @@ class Parser(HelpParser):
         return super().parse_known_args(args, namespace)
 
     def add(self, *names: str, among=None, **changes) -> None:
-        """Declare options of GROUPS, each in its group or `among` some of which one may be given,
-        with `changes` to what argparse takes.
-        """
+        """Declare options of GROUPS, in their group or `among` some, with `changes`."""
         for name in names:
             title = next(title for title, options in GROUPS.items() if name in options)
             declared = GROUPS[title][name]
@@ -66,9 +62,7 @@ class Parser(HelpParser):
 
 
 def add_common(parser: Parser, inner: bool = False) -> None:
-    """Declare the options of every verb; an `inner` parser, of an action, leaves what was given
-    before the action and hides them.
-    """
+    """Declare every verb's options; an `inner` parser, of an action, hides them."""
     hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS} if inner else {}
     parser.add(*GROUPS["every verb"], **hidden)
     parser.add_argument("--help-all", action=FullHelp, help="show every option and exit")
@@ -93,9 +87,7 @@ def add_actions(parser: Parser, actions: Mapping[str, tuple], required=True) -> 
 def add_references(
     parser: Parser, what: str = "lists", purpose: str = "", required=False, **lines
 ) -> None:
-    """Declare --ref and --ref-lines, references of `what` by utterance or in their order; `lines`
-    change what argparse takes for --ref-lines.
-    """
+    """Declare --ref and --ref-lines of `what`; `lines` change what --ref-lines takes."""
     refs = parser.groups["input"].add_mutually_exclusive_group(required=required)
     parser.add("--ref", among=refs, help=f"references{purpose}: Kaldi text, trn, stm or ctm")
     help_text = f"{GROUPS['input']['--ref-lines']['help']} the {what}"
@@ -103,9 +95,7 @@ def add_references(
 
 
 def add_lm(parser: Parser, **changes) -> None:
-    """Declare --lm, whose value may have the options of a specification; `changes` are to what
-    argparse takes.
-    """
+    """Declare --lm, which takes a specification's options; `changes` to argparse's."""
     parser.add("--lm", **changes)
     parser.groups["language model"].description = describe_options(
         "an LM, as in --lm DIR,intact=true,oov_penalty=7", LMSpec
@@ -113,9 +103,7 @@ def add_lm(parser: Parser, **changes) -> None:
 
 
 def add_phrases(parser: Parser, **changes) -> None:
-    """Declare --phrases, whose value may have the options of a glossary; `changes` are to what
-    argparse takes.
-    """
+    """Declare --phrases, which takes a glossary's options; `changes` to argparse's."""
     parser.add("--phrases", **changes)
     if kind := hook("glossary"):
         parser.groups["input"].description = describe_options(
@@ -135,9 +123,7 @@ def parse_phrases(text: str | None, option: str = "--phrases"):
 
 
 def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:
-    """Declare --set, by which the command line gives declared options of a dataclass: `names`, or
-    all.
-    """
+    """Declare --set for options of a dataclass: `names`, or all."""
     listed, lines = list_options(kind), []
     names = tuple(names) or tuple(listed)
     for name in names:
@@ -153,9 +139,7 @@ def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:
 
 
 def read_settings(args: argparse.Namespace, kind: type) -> dict[str, object]:
-    """Return the values that --set gives to options of a dataclass, by name; UserError for a name
-    that is unknown or comes twice, and for a value of another type.
-    """
+    """Return what --set gives to options of a dataclass; UserError for what is none."""
     values = {}
     for name, text in parse_pairs(args.set, "--set", "NAME=VALUE", empty=True).items():
         if name not in args.known_settings:
@@ -173,9 +157,7 @@ def add_normaliser(parser: Parser, help_text: str = LEARNING, **case) -> None:
 
 
 def normaliser_of(args: argparse.Namespace) -> Normaliser:
-    """Return the normaliser that the command line asks for: the named set, refined by single
-    options.
-    """
+    """Return the normaliser asked for: the named set, refined by single options."""
     given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
     return dataclasses.replace(parse_normaliser(args.normaliser or "none"), **given)
 

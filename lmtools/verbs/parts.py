@@ -44,7 +44,6 @@ class Part(NamedTuple):
 
 
 def name_part(out, number, count) -> Path:
-    """Return the directory of a part."""
     return Path(f"{out}.{number}-of-{count}")
 
 
@@ -69,9 +68,7 @@ def sign_run(args: argparse.Namespace, out: str, reads: Iterable) -> str:
 
 
 def identify(path) -> list:
-    """Return what tells a file from others, its SHA-256; of a directory, when its files changed.
-    UserError for a pipe, which every part would have to read.
-    """
+    """Return a file's SHA-256, or when a directory's files changed; UserError for a pipe."""
     if path == "-" or (os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))):
         raise UserError(f"{path}: no file, which several parts could read; write it to one")
     if os.path.isfile(path):
@@ -83,9 +80,7 @@ def identify(path) -> list:
 
 @contextlib.contextmanager
 def writing_part(args: argparse.Namespace, out: str, reads: Iterable) -> Iterator[tuple | None]:
-    """Yield where the part's output belongs and the mapping for what else is to be known of it;
-    None where it is there already.
-    """
+    """Yield where a part's output belongs and a mapping for facts; None where it exists."""
     folder = make_folder(out, *args.shard)
     with hold_lock(folder):
         run, mark = sign_run(args, out, reads), folder / PART
@@ -114,9 +109,7 @@ def list_outputs(out: str) -> list[str]:
 
 
 def read_parts(out: str) -> list[Part]:
-    """Return all parts of one output; UserError where some are missing, damaged or of another
-    run.
-    """
+    """Return all parts of an output; UserError for missing, damaged or other ones."""
     found = {}
     for path in glob.glob(glob.escape(out) + ".*-of-*"):
         if (match := NAME.fullmatch(path)) and match[1] == out:

@@ -47,7 +47,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--experiment")
     add_phrases(parser)
     help_text = (
@@ -64,8 +63,7 @@ def arguments(parser):
     parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
     help_text = (
-        "score the column NAME of the weights here, with this model, and only those hypotheses that"
-        " may still win"
+        "score the weights' column NAME here, by this model, of hypotheses that may still win"
     )
     add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
     help_text = (
@@ -174,7 +172,6 @@ def describe_lazy(choice, weights, name, margin):
 
 
 def write_choice(args, nbests, lists, weights, system, warnings):
-    """Write what the weights of one system chose, and say so."""
     out = of_system(args.out, system)
     # first, since it may refuse: a tokeniser of the metric may not be installed here
     messages = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out=out)]
@@ -189,9 +186,7 @@ def write_choice(args, nbests, lists, weights, system, warnings):
 
 
 def write_written(nbests, lists, out, spelled):
-    """Write what the recogniser wrote where the hypotheses' texts are another, beside the file
-    `out`, and return what to tell of it.
-    """
+    """Write what the recogniser wrote, where it differs, beside `out`; what to tell of it."""
     if all(hyp.written is None for nbest in (*nbests, *lists) for hyp in nbest.hyps):
         return []
     if is_stream(out):

@@ -57,7 +57,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Runs lmtools convert (if lists need it), ngram (with --text), doctor, score, tune, rescore"
         f" and evaluate. --out keeps what they write: {LOG} (each command, ready to be run by"
@@ -96,9 +95,7 @@ def arguments(parser):
 
 @dataclass
 class ListSet:
-    """The lists of dev or test with their references: where both are, and the file that commands
-    read in the place of `path`.
-    """
+    """Lists of dev or test, references, where both are, and the file that commands read."""
 
     part: str
     path: str
@@ -111,11 +108,9 @@ class ListSet:
 
     @property
     def referenced(self) -> bool:
-        """Return whether there are references."""
         return self.nbests[0].ref is not None
 
     def describe(self) -> str:
-        """Return what it is, in a line."""
         refs = f"references in {self.ref or 'the lists'}"
         refs += f", ids joined {self.rule}" if self.rule else ""
         refs = refs if self.referenced else "no references"
@@ -164,7 +159,6 @@ def decode(args, part: str, path: str, log: "RunLog") -> str:
 
 
 def describe_lms(args, lms: Mapping[str, str]) -> str:
-    """Return the models in a line."""
     made = {NGRAM: f"{ORDER}-gram of {args.text}"} if args.text else {}
     return ", ".join(f"{name} = {made.get(name, lm)}" for name, lm in lms.items())
 
@@ -219,9 +213,7 @@ def read_set(args, part: str, given: str, lms: Mapping[str, str]) -> ListSet:
 
 
 def attach(one: ListSet) -> None:
-    """Give the lists their references: by id, or in their order where the lists have numbers for
-    ids and the file as many lines that begin with other words.
-    """
+    """Give lists their references by id, or in order where their ids are numbers."""
     utts = [nbest.utt for nbest in one.nbests]
     if utts == [str(row) for row in range(len(utts))]:
         lines = read_lines(one.ref)
@@ -257,7 +249,6 @@ def check_sets(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Non
 
 
 def plan_writing(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Writing:
-    """Return how lists and text are brought to one writing."""
     if args.normaliser == "none":
         return Writing("", "none", "as it is (--normaliser none)")
     nbests = [nbest for one in sets.values() for nbest in one.nbests]
@@ -274,7 +265,6 @@ class RunLog:
         self.args, self.file = args, None
 
     def close(self) -> None:
-        """Close the file, if there is one."""
         if self.file:
             self.file.close()
 
@@ -298,15 +288,12 @@ class RunLog:
 
 
 class LogStream(io.TextIOBase):
-    """A stream in the place of a standard one: lines go to a log, and to the `terminal` if it is
-    told so; progress bars to the terminal alone.
-    """
+    """A standard stream that goes to a log, to the `terminal` if told so or for progress."""
 
     def __init__(self, log, terminal, verbose: bool):
         self.log, self.terminal, self.verbose = log, terminal, verbose
 
     def write(self, text: str) -> int:
-        """Write a line or a bar."""
         if "\r" not in text:
             self.log.write(text)
         if self.verbose or "\r" in text:
@@ -314,7 +301,6 @@ class LogStream(io.TextIOBase):
         return len(text)
 
     def isatty(self) -> bool:
-        """Return whether bars are seen."""
         return self.terminal.isatty()
 
     def fileno(self) -> int:
@@ -367,9 +353,7 @@ class Job:
             self.run("convert", one.path, one.used, *form, *ref, *options, *dedup)
 
     def examine(self, one: ListSet) -> Iterator[str]:
-        """Have the doctor look at lists; yield notes, UserError for the first error that is not
-        mended here.
-        """
+        """Have the doctor look; yield notes, UserError for the first error not mended here."""
         # the doctor reads no mixtures; it sees lists and text as a model's normaliser leaves them
         lm = next((lm for lm in self.lms.values() if not lm.startswith("mix:")), None)
         options = {"nbest": one.used, "text": self.args.text, "lm": lm}
@@ -439,9 +423,7 @@ class Job:
 
 
 def draw_table(out: Path, metric: str, lms: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the lines of the table of systems: score, 95% interval, p against the first pass, the
-    weights.
-    """
+    """Yield the table's lines: score, 95% interval, p against the first pass, weights."""
     trees = {before: out / f"{before}test.json" for before in (NO_LM, "", ORACLE)}
     if not (out / "weights.json").exists():
         del trees[NO_LM]

@@ -27,7 +27,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored one by one, and"
         " each is written at once. If --out is a wspecifier (ark,t:-), costs (negated"
@@ -106,7 +105,6 @@ def refuse_whole(args, piped: bool) -> None:
 
 
 def join(parts: Sequence[Part], out: str, **options) -> None:
-    """Write the scores of all parts."""
     join_parts([part.output for part in parts], out)
 
 

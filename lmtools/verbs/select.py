@@ -31,7 +31,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Keeps the lines with the lowest difference between their cross entropies (nats a word)"
         " under an LM of the domain and a general one (Moore and Lewis 2010). --in-domain estimates"
@@ -87,9 +86,7 @@ def run(args):
 
 
 def make_place(out: str):
-    """Return a context with a directory for the LMs: beside `out`, where the next run sweeps away
-    what a kill leaves, unless that is no file.
-    """
+    """Return a context with a directory for the LMs, beside `out` where that is a file."""
     if is_stream(out):
         return tempfile.TemporaryDirectory()
     return workplace(Path(os.path.realpath(out)))

@@ -39,7 +39,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Missing words are red and crossed out, extra words green, substituted words yellow. In a"
         " pipe, or with $NO_COLOR, they are [-words-] and {+words+}; $FORCE_COLOR keeps the colours"
@@ -65,7 +64,6 @@ def arguments(parser):
 
 
 def run(args) -> None:
-    """Print the lists."""
     marks = COLOURS if wants_colours(sys.stdout) else PLAIN
     normalise = normaliser_of(args)
     chosen = [edits.rewrite_list(one, hyps=normalise, refs=normalise) for one in choose_lists(args)]
@@ -77,9 +75,7 @@ def run(args) -> None:
 
 
 def choose_lists(args) -> Iterator[NBest]:
-    """Yield the lists that are asked for, with their references; UserError for ids that are not
-    there, and for no lists. No more is read than is shown.
-    """
+    """Yield the lists asked for, with references, no more than shown; else UserError."""
     lists = join_references(args)
     if not args.utts:
         chosen = list(islice(lists, args.count))
@@ -116,12 +112,9 @@ def wants_colours(out) -> bool:
 
 
 def list_lines(nbest: NBest, metric: str, marks: Marks, depth: int) -> Iterator[str]:
-    """Yield the lines of a list: its id, what hypotheses are compared with (the reference, or
-    without one the first hypothesis) and a row for each of the first `depth` hypotheses, of rank,
-    errors, scores and text.
-
-    What would move the cursor or not be seen is escaped. UserError for a metric that aligns texts
-    with alternatives.
+    """Yield the lines of a list: id, what hypotheses are compared with (the reference, else the
+    first), and rank, errors, scores, text of the first `depth`, unseen characters escaped.
+    UserError for a metric that aligns alternatives.
     """
     base = nbest.ref
     if base is None and nbest.hyps:
@@ -168,9 +161,7 @@ def mark_errors(base: str, text: str, metric: str, marks: Marks) -> tuple[str, s
 def mark_units(
     alignment: Alignment, there: Sequence[str], here: Sequence[str], marks: Marks
 ) -> Iterator[str]:
-    """Yield the units of a hypothesis, `here`, and among them those of the reference, `there`, that
-    it lacks. Without colours what a substitution replaces is shown, too.
-    """
+    """Yield a hypothesis' units and, among them, the reference's that it lacks."""
     i = j = 0
     for step in alignment.steps:
         old = escape(there[i]) if step != "I" else ""

@@ -28,7 +28,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Words that a word list leaves out share the probability of <unk>; `lmtools score --lm"
         " LM,oov_penalty=P` divides it among them. A list given with --model keeps its order."

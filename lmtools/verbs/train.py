@@ -22,7 +22,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     group = parser.groups["input"]
     parser.add("--conf", required=True)
     add = group.add_argument

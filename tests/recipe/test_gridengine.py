@@ -130,9 +130,7 @@ def start(cell, tmp_path, monkeypatch):
 
 
 def test_an_array(start, tmp_path, monkeypatch):
-    """Commands have logs of their own, in the working directory and with the variables of the
-    caller.
-    """
+    """Commands have own logs, in the caller's directory and with its variables."""
     monkeypatch.setenv("Y", "y")
     script = "echo 'X * JOB' $Y; pwd; [ JOB -ne 2 ]"
     Path(".sge_request").write_text("-h\n")  # is not read

@@ -403,9 +403,7 @@ def test_significance():
 
 
 def test_figures_by_unknown_words(tmp_path, capsys):
-    """Four pairs with 0, 1 of 20, 1 of 8 and 1 of 2 words that the text lacks; the second seed is
-    right where the first is, and in the last pair.
-    """
+    """Four pairs with 0, 1 of 20, 1 of 8, 1 of 2 unknown words; the second seed misses two."""
     premises = ["a " * 3, "a " * 19 + "x", "a " * 7 + "x", "a x"]
     rows = "".join(f"yes\t{premise.strip()}\tb\n" for premise in premises)
     (tmp_path / "test.tsv").write_text(rows)

@@ -121,9 +121,7 @@ def foreign(line: str) -> str:
 
 
 def bilingual(home: Path) -> None:
-    """The mini corpus with bilingual text, one side's sentences partly those of the LMs' text, and
-    the source in each list.
-    """
+    """The mini corpus with bilingual text, partly the LMs', and sources in the lists."""
     corpus(home)
     for part, count in (("train", 60), ("valid", 8)):
         lines = (home / f"{part}.txt").read_text().splitlines()[:count]

@@ -82,9 +82,7 @@ def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
 
 
 def rescored_lists(home: Path) -> None:
-    """Lists in the order that `rescore --nbest-out` gave them, with the columns of the old
-    order.
-    """
+    """Lists in the order of `rescore --nbest-out`, with the columns of the old order."""
     take(home, *NEEDS)
     succeeded(run(*rescoring("test"), "--nbest-out", "new.jsonl", home=home))
     rows = lists(home / "new.jsonl")
@@ -113,9 +111,7 @@ def other_set(home: Path, verb: str) -> None:
 
 
 def other_column(home: Path, columns: str, blamed: str, score: str = "") -> None:
-    """A column of another model, or of the same under other conditions, than the weights were tuned
-    with.
-    """
+    """A column of another model, or under other conditions, than was tuned with."""
     take(home, *NEEDS)
     if score:
         words = f"score {score} --nbest test.jsonl --cache none --device cpu --out {blamed}"
@@ -125,9 +121,7 @@ def other_column(home: Path, columns: str, blamed: str, score: str = "") -> None
 
 
 def right_columns(home: Path, change: str) -> None:
-    """What belongs together is taken: utterances in another order, lists in another file, other
-    scores of the first pass' own format.
-    """
+    """What belongs together is taken: another order, another file, other own scores."""
     take(home, *NEEDS)
     succeeded(run(*rescoring("test", "before"), home=home))
     rows = lists(home / "test.jsonl")

@@ -199,9 +199,7 @@ PLANTS = {
 
 
 def joined(home: Path, name: str, plant: str) -> None:
-    """Parts with something planted among them are refused, unless it is no part of them; the parts
-    stay, and can be made good.
-    """
+    """Parts with a planted one are refused, unless foreign; they can be made good."""
     parts = make_parts(home, name)
     with guarded(home):
         PLANTS[plant](parts)
@@ -313,9 +311,7 @@ def links(home: Path, name: str) -> None:
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
-    """Each verb that takes --cmd with each plant, each that takes --nj among modules; in the short
-    campaign some.
-    """
+    """Each verb with --cmd with each plant, each with --nj among modules; or some."""
     kinds = {
         "parts": (joined, PARTED, PLANTS),
         "modules": (modules, VERBS, WHERE),

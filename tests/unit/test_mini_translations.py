@@ -78,9 +78,7 @@ def test_text_has_nothing_of_dev_and_test(lists, text, hidden):
 
 
 def test_pairs_have_nothing_of_dev_and_test(pairs, hidden):
-    """Neither side a sentence, the English no run of eight words; training and validation share no
-    pair.
-    """
+    """Neither side a sentence, the English no eight words; training's are apart."""
     for name, some in pairs.items():
         for pair in some:
             assert len(pair) == 2 and hidden["sentences"].isdisjoint(pair), (name, pair)

@@ -53,9 +53,7 @@ class PyctcdecodeLM(AbstractLanguageModel):
     def score(
         self, prev_state: WordState, word: str, is_last_word: bool = False
     ) -> tuple[float, WordState]:
-        """Return the weighted score of a word after a state, of the end too where it is the last,
-        and the state after the word.
-        """
+        """Return the weighted score of a word (and end, if last) after a state, and the next."""
         prefixes, node = prev_state
         total = 0.0
         if word:

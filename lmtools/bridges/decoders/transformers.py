@@ -70,7 +70,6 @@ class ShallowFusion(LogitsProcessor):
         return fused
 
     def follow(self, row: tuple[int, ...]) -> Pending:
-        """Return where a row of tokens has led to."""
         begin = len(row)
         while row[:begin] not in self.known:
             begin -= 1
@@ -86,9 +85,7 @@ class ShallowFusion(LogitsProcessor):
         return self.known[row]
 
     def complete(self, states: Sequence[Pending]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gains of the pending words of each state where they end (states,), and the
-        prefixes after them.
-        """
+        """Return gains (states,) of pending words where they end, and the prefixes after them."""
         nodes = np.array([node for node, _ in states], dtype=np.int64)
         words = [self.words(tokens) for _, tokens in states]
         gains = np.zeros(len(states))

@@ -20,9 +20,7 @@ Python in which ESPnet is installed."""
 
 
 def main(argv: list[str]) -> int:
-    """Return 0: done, 1: the user's input is wrong, 2 wrong usage; or what ESPnet's program exits
-    with.
-    """
+    """Return 0: done, 1: the input is wrong, 2: wrong usage; or what ESPnet exits with."""
     if argv[:1] not in ([], ["export"]) and not argv[0].startswith("-"):
         return report_errors(launch_program, argv[0], argv[1:])
     parser = argparse.ArgumentParser("python -m lmtools.bridges.espnet", usage=USAGE)

@@ -28,12 +28,9 @@ class Prefix(NamedTuple):
 
 
 class TokenLM(nn.Module):
-    """The model of `settings` over ESPnet's `vocab_size` tokens, the last of which is <sos/eos>;
-    ESPnet loads the weights afterwards.
-
-    `ids` says which of our `size` ids each token is. Tokens that share an id share its score; one
-    of id NEVER is impossible. Scores are those of `lmtools score` as far as the prefix fits the
-    model's positions; beyond, the model forgets the older half of the prefix.
+    """The model of `settings` over ESPnet's tokens, the last of which is <sos/eos>. `ids` says
+    which of our `size` ids each is; NEVER is impossible. Beyond the model's positions it forgets
+    the older half of the prefix.
     """
 
     def __init__(self, vocab_size: int, settings: dict, size: int, ids: Sequence[int]):
@@ -60,15 +57,12 @@ class TokenLM(nn.Module):
     def check_loaded(self, incompatible) -> None:
         if names := [*incompatible.missing_keys, *incompatible.unexpected_keys]:
             raise UserError(
-                f"--lm_file: does not fit --lm_train_config (first {names[0]}); give both files of"
-                " one export"
+                f"--lm_file: does not fit --lm_train_config (first {names[0]}); export again"
             )
         self.loaded = True
 
     def forward(self, input: Tensor, hidden: Any) -> tuple[Tensor, Any]:
-        """Return log p of the token after each prefix, float32 (B, T, V), for tokens (B, T) that
-        begin with <sos/eos>; `hidden` comes back.
-        """
+        """Return log p (B, T, V) of the token after each prefix (B, T); `hidden` comes back."""
         if input.shape[1] > self.positions:
             raise UserError(
                 f"a text of {input.shape[1] - 1} tokens is longer than the {self.model.longest}"
@@ -79,9 +73,7 @@ class TokenLM(nn.Module):
         return self.log_probs(self.model.trunk.head(states)), hidden
 
     def log_probs(self, heads: Tensor) -> Tensor:
-        """Return log p of ESPnet's tokens (..., V) after states (..., D) ready for the output
-        matrix.
-        """
+        """Return log p of ESPnet's tokens (..., V) after states (..., D)."""
         if not self.loaded:
             raise UserError(
                 "the language model has no weights; give --lm_file beside --lm_train_config"
@@ -90,9 +82,7 @@ class TokenLM(nn.Module):
         return scores.masked_fill(self.never, IMPOSSIBLE).unflatten(0, heads.shape[:-1])
 
     def score(self, y: Tensor, state: Prefix | None, x: Any) -> tuple[Tensor, Prefix]:
-        """Return log p (V,) of the token after the prefix `y` (T,) and the state to go on from;
-        `state` is what came of a shorter prefix.
-        """
+        """Return log p (V,) after prefix `y` (T,), and its state; `state`: a shorter one's."""
         scores, states = self.batch_score(y[None], [state], x)
         return scores[0], states[0]
 

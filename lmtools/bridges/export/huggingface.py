@@ -90,8 +90,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         )
     if type(lm.output) is not Softmax:
         raise UserError(
-            f"{directory}: transformers' output layers are a softmax, not {lm.settings.criterion};"
-            " export --to onnx"
+            f"{directory}: transformers have a softmax, no {lm.settings.criterion}; use --to onnx"
         )
 
 
@@ -222,9 +221,7 @@ def describe_model(lm: LanguageModel, subword: Subword) -> dict[str, str]:
 
 
 def read_training(directory) -> dict[str, str]:
-    """Return the epochs and tokens that the training read and its best validation loss with
-    perplexity, where it noted them.
-    """
+    """Return epochs, tokens, and best validation loss with perplexity, where noted."""
     path, facts = Path(directory) / "metrics.jsonl", {}
     if not path.is_file():
         return facts

@@ -25,9 +25,7 @@ GATES = {
 
 
 class LmtoolsConfig(transformers.PretrainedConfig):
-    """`family` (lstm, gcnn, causal, masked or tta) and its size `arch`, as in lmtools' config.yaml;
-    a GCNN's `blocks` are lists of [kernel, outputs].
-    """
+    """`family` and its size `arch`, as in lmtools' config.yaml; `blocks`: [kernel, outputs]."""
 
     model_type = "lmtools"
 
@@ -38,9 +36,7 @@ class LmtoolsConfig(transformers.PretrainedConfig):
 
 
 class LmtoolsLstm(nn.Module):
-    """Embedding, LSTM layers, and a linear map to the embedding's width where that is the output
-    matrix too.
-    """
+    """Embedding, LSTM layers, and a linear map to the embedding's width if that is the output."""
 
     def __init__(self, size: int, dim, layers, units, projection=0, tied=False, **_):
         super().__init__()
@@ -54,7 +50,6 @@ class LmtoolsLstm(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The input embedding."""
         return self.embedding
 
     def forward(self, ids, real):
@@ -104,7 +99,6 @@ class LmtoolsGcnn(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The input embedding."""
         return self.embedding
 
     def forward(self, ids, real):
@@ -116,9 +110,7 @@ class LmtoolsGcnn(nn.Module):
 
 
 class LmtoolsBlock(nn.Module):
-    """Attention and feed-forward network, LayerNorm after each residual sum or (`pre`) before each
-    branch.
-    """
+    """Attention and feed-forward network; LayerNorm after each sum or (`pre`) before a branch."""
 
     def __init__(self, dim: int, heads: int, ffn: int, pre: bool):
         super().__init__()
@@ -180,7 +172,6 @@ class LmtoolsTransformer(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The input embedding."""
         return self.embedding.token
 
     def forward(self, ids, real):
@@ -224,7 +215,6 @@ class LmtoolsModel(transformers.PreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self):
-        """The input embedding."""
         return self.trunk.lookup
 
     def set_input_embeddings(self, value):

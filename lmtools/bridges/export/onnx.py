@@ -57,9 +57,7 @@ class SentenceScores(nn.Module):
         return -log_prob.sum(1), log_prob
 
     def masked_states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Return the state of each token but the first in the copy that masks it: (N, L) -> (N, L -
-        1, D).
-        """
+        """Return each token's state where it is masked, (N, L) -> (N, L - 1, D)."""
         place = torch.arange(tokens.shape[1], device=tokens.device)
         itself = place[1:, None] == place  # (L - 1, L)
         copies = torch.where(itself, MASK, tokens[:, None])  # (N, L - 1, L)
@@ -69,9 +67,7 @@ class SentenceScores(nn.Module):
 
 
 class Convolution(nn.Module):
-    """A causal convolution as the one operation that every engine has, its weight normalisation
-    folded.
-    """
+    """A causal convolution as the one operation of every engine, weight normalisation folded."""
 
     def __init__(self, layer: GatedConvolution):
         super().__init__()
@@ -93,10 +89,8 @@ def replace_convolutions(module: nn.Module) -> None:
 
 
 def write_onnx(directory: str, out: str) -> str:
-    """Write the model in `directory` as `out`/model.onnx, with `out`/subword; what to say of it.
-
-    Inputs x (N, T) and x_lens (N,), int64; outputs nll (N,) and log_prob (N, T + 1), see
-    SentenceScores. UserError for models that no graph is made of.
+    """Write the model in `directory` as `out`/model.onnx (see SentenceScores: x, x_lens to nll,
+    log_prob), with `out`/subword; what to say of it. UserError for models without a graph.
     """
     try:
         import onnx

@@ -20,9 +20,7 @@ SPACES = Regex(r"[\s\x{1c}-\x{1f}\x{85}]+")  # what Python's split() splits at
 
 
 def make_tokenizer(subword: Subword, source) -> Tokenizer:
-    """Return the tokenizer that gives the ids of `subword`, with <s> and </s> around them;
-    UserError about `source` where there is none.
-    """
+    """Return the tokenizer that gives the ids of `subword`, with <s> and </s> around them."""
     if subword.normaliser.whisper != "none":
         raise UserError(
             f"{source}: its normaliser {subword.normaliser.spec} is a program, which no"
@@ -61,7 +59,6 @@ def make_tokenizer(subword: Subword, source) -> Tokenizer:
 
 
 def make_pieces(subword: SentencePiece) -> models.Model:
-    """BPE or unigram model of the pieces."""
     processor, pieces = subword.processor, subword.vocabulary
     if not isinstance(subword, BpePieces):
         scores = [processor.get_score(i) for i in ordinary(processor)]

@@ -180,9 +180,7 @@ def single(text: str) -> str:
 
 @dataclass(frozen=True)
 class ModelWords:
-    """View of text by a language model: its normaliser, its split into words, whether it knows a
-    word (None: nobody can say), notes on its unknown words.
-    """
+    """View of text by an LM: its normaliser, split, known words (None: unknown), and notes."""
 
     normalise: Callable[[str], str] = single
     split: Callable[[str], list[str]] = str.split

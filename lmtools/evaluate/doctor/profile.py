@@ -27,9 +27,7 @@ FREE = 0.2  # of the other side's punctuation, from which a side is written with
 
 @dataclass(frozen=True)
 class Sign:
-    """Sign of tokenisation: `label` names it, `pattern` matches it once a token, `rate` a word is
-    how often clean text may show it, `undo` replaces a match.
-    """
+    """Sign of tokenisation: `pattern` matches it, `rate` a word is usual, `undo` replaces it."""
 
     label: str
     pattern: re.Pattern

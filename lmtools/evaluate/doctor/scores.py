@@ -29,9 +29,7 @@ def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
 
 
 def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
-    """Return the scores (hypotheses,) of each component a list, of lists with several hypotheses;
-    NaN for sentinels. Indicators of systems are left out.
-    """
+    """Return each component's scores, of lists with several hypotheses; NaN for sentinels."""
     scores = {}
     for name, lists in values_of([nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]).items():
         values = np.concatenate(lists)
@@ -56,10 +54,7 @@ def missing(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find lists without any scores, whose order alone says what the recogniser found."""
     hyps = [hyp for nbest in inputs.nbests for hyp in nbest.hyps]
     if len(hyps) > len(inputs.nbests) and not any(hyp.scores for hyp in hyps):
-        remedy = (
-            "write the recogniser's scores into the lists, too, if it has any; else only ranks are"
-            " weighed"
-        )
+        remedy = "write the recogniser's scores into the lists, if any; else only ranks are weighed"
         yield Finding(HINT, inputs.nbest, "no scores in the lists", remedy)
 
 
@@ -108,7 +103,6 @@ def find_positive(inputs: DoctorInputs) -> Iterator[tuple[str, bool, str]]:
 
 
 def find_costs(inputs: DoctorInputs) -> list[str]:
-    """Return the components that are costs."""
     return [name for name, costs, _ in find_positive(inputs) if costs]
 
 
@@ -176,9 +170,7 @@ def grows(lists: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> bool:
 
 
 def order(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find lists whose first hypothesis is not that of the highest score, where references say that
-    the highest is better.
-    """
+    """Find lists whose first is not of the highest score, which references find better."""
     parts = columns(inputs)
     name = next((name for name in FIRST if name in parts), None)
     lists = [nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]

@@ -59,9 +59,7 @@ def convert_options(names: Iterable[str]) -> str:
 
 @dataclass
 class Trial:
-    """A sample of hypotheses beside their references; errors are of words, or of characters where
-    most of the references is of scripts without blanks.
-    """
+    """A sample of hypotheses beside references; errors are of words, or of characters."""
 
     pairs: Sequence[tuple[str, str]]
     sums: dict[frozenset[str], tuple[int, int]] = field(default_factory=dict)
@@ -75,9 +73,7 @@ class Trial:
     def measure(
         self, hyps: Callable[[str], str], refs: Callable[[str], str] | None = None
     ) -> tuple[int, int]:
-        """Return errors and length of the references, once both sides are rewritten, references by
-        `refs` (None: as hypotheses are).
-        """
+        """Return errors and length of the references, both sides rewritten."""
         errors = length = 0
         for hyp, ref in self.pairs:
             hyp, ref = hyps(hyp), (refs or hyps)(ref)
@@ -117,9 +113,8 @@ def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[
 
 
 def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[str]:
-    """Return the least combination of rewritings that brings hypotheses and references together:
-    forms of Unicode before case and punctuation, which would hide them, and what makes words of
-    other meaning the same only where it is meant.
+    """Return the least combination of rewritings that brings hypotheses and references together;
+    what changes meaning only where it is meant.
     """
     if not trial.pairs or not trial.errors():
         return []
@@ -143,9 +138,7 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
 
 
 def least_beside(trial: Trial, others: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the least combination of `names` beside other rewritings; of those that change any
-    text.
-    """
+    """Return the least combination of `names` beside other rewritings."""
     texts = [text for pair in trial.pairs for text in pair]
     plain = rewriting(())
     changed = [
@@ -167,9 +160,7 @@ def is_meant(trial: Trial, form: str) -> bool:
 
 
 def choose_forms(words: Counter, text: Collection[str]) -> list[str]:
-    """Return the least combination of forms of Unicode by which most of `words` (with counts) are
-    among those of `text`.
-    """
+    """Return the fewest forms of Unicode by which most of `words` are among those of `text`."""
 
     def unknown(names: Collection[str]) -> int:
         change = unifier(names)

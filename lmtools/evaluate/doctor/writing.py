@@ -28,9 +28,7 @@ GAIN = 1.0  # of the error rate, percent, from which lists are rewritten
 
 @dataclass(frozen=True)
 class Writing:
-    """Options of lmtools convert for the lists ('': they stay), the normaliser of the text (None:
-    none), and what to tell of it.
-    """
+    """Options of lmtools convert for lists ('': none), the text's normaliser, what to tell."""
 
     lists: str
     text: str | None
@@ -43,9 +41,8 @@ def choose_writing(
     lm: str | None = None,
     normaliser: str | None = None,
 ) -> Writing:
-    """Return what brings hypotheses and references together, as tried on the lists, and both with
-    the first lines of a `text`, or with the words of the model `lm`. A `normaliser` that the user
-    names takes the place of one that would be chosen.
+    """Return what brings hypotheses and references together, and both with the first lines of a
+    `text` or the words of `lm`; by `normaliser` if the user names one.
     """
     hyps = profile_rows("hypotheses", "", [("", hyp.text) for n in nbests for hyp in n.hyps])
     refs = profile_rows("references", "", [("", n.ref) for n in nbests if n.ref is not None])
@@ -71,9 +68,7 @@ def choose_writing(
 
 
 def explain_unknown(nbests: Sequence[NBest], names: Sequence[str], lm: str) -> str:
-    """Return options of lmtools convert by which a model knows most words of rewritten lists that
-    it hardly knows as they are; '' where it knows them, or none helps.
-    """
+    """Return options of lmtools convert by which a model knows lists; '' if none helps."""
     view, change = read_words(lm), rewriting(names)
     if view.known is None:
         return ""

@@ -19,9 +19,7 @@ Entry = tuple[str, dict, str]  # an utterance, its object, the place for message
 
 
 def load(path, errors: str = "strict"):
-    """Load the JSON value in `path` (.gz, .xz, `-`); refuse repeated keys, which Python takes.
-    `errors` says what becomes of bytes that are no UTF-8, as of `bytes.decode`.
-    """
+    """Load the JSON value in `path` (.gz, .xz, `-`); `errors` as of bytes.decode."""
     data = read_bytes(path)
     try:
         return json.loads(data.decode("utf-8-sig", errors), object_pairs_hook=refuse_twice)
@@ -30,8 +28,7 @@ def load(path, errors: str = "strict"):
         raise not_utf8(path, f"{path}:{line}") from None
     except json.JSONDecodeError as error:
         raise UserError(
-            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file"
-            " again"
+            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write it again"
         ) from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply; write the file again") from None
@@ -40,9 +37,8 @@ def load(path, errors: str = "strict"):
 
 
 def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
-    """Return the function `recognises` of a format that begins with `opening`, and in the beginning
-    of whose files all `names` (regular expressions) occur: in the first line, or more where it is
-    short.
+    """Return `recognises` of a format that begins with `opening` and has all `names` (regular
+    expressions) in its first line, or more where that is short.
     """
 
     def recognises(path: Path, first: str) -> bool:
@@ -56,9 +52,7 @@ def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
 
 
 def recognise_results(*names: str, opening: str = "{") -> Callable[[Path, str], bool]:
-    """Return `recognises` of a format of `results`: objects, or a directory whose first file holds
-    one.
-    """
+    """Return `recognises` of `results`: objects, or a directory whose first file holds one."""
     recognises = recognise(opening, *names)
 
     def recognises_any(path: Path, first: str) -> bool:
@@ -77,9 +71,7 @@ def result_files(path) -> list[Path]:
 
 
 def read_results(path) -> Iterator[Entry]:
-    """Yield what a recogniser returned: lines with `utt`, or a file UTT.json, or a directory with
-    one each. UserError for an utterance that comes twice.
-    """
+    """Yield results: lines with `utt`, a file UTT.json, or a directory with one each."""
     if Path(path).is_dir() or holds_one(Path(path)):
         yield from read_files(path)
         return
@@ -99,9 +91,7 @@ def holds_one(path: Path) -> bool:
 
 
 def read_files(path, read: Callable[[Path], object] = load) -> Iterator[Entry]:
-    """Yield what a file UTT.json holds, or each in a directory, as `read` reads it; UserError for
-    what is no object, and for an utterance that comes twice.
-    """
+    """Yield what a file UTT.json, or each in a directory, holds, as `read` reads it."""
     utterances = Utterances()
     files = result_files(path) if Path(path).is_dir() else [Path(path)]
     if not files:
@@ -120,9 +110,7 @@ def read_objects(path) -> Iterator[tuple[dict, str]]:
 
 
 def expect(value, kind: type, where: str, what: str):
-    """Return `value` if it is of `kind`; UserError otherwise, also for texts that UTF-8 cannot hold
-    and numbers that are not finite.
-    """
+    """Return `value` if it is of `kind`, finite and UTF-8; UserError otherwise."""
     if kind is float:
         return fit(value, Finite, where, whole=f"score {what!r}")
     fit(value, kind, where, whole=what)
@@ -184,7 +172,6 @@ def value_of(text: str):
 
 
 def values_of(extra: Mapping[str, str]) -> dict:
-    """Return the values that extras hold."""
     return {name: value_of(text) for name, text in extra.items()}
 
 
@@ -197,12 +184,9 @@ def json_format(
     finish: Callable | None = None, writes: tuple[str, Callable] | None = None,
     options: Mapping[str, str] = EMPTY,
 ) -> Format:  # fmt: skip
-    """Return the format of N-best lists whose file `entries` takes apart into (utterance, object,
-    where it stands), and of which `parse` makes the list of an entry.
-
-    `finish`, where all lists have to be known first, makes other lists of those of a file, whose
-    scores may differ before. `writes` names how a file holds lists, and has what makes the object
-    of one (None: the format is read, not written). All of these take the `options`.
+    """Return the format of lists that `entries` takes apart into (utterance, object, place) and
+    `parse` makes of one. `finish` makes other lists of all of a file; `writes`: how a file holds
+    lists, and what makes one's object (None: not written). All take the `options`.
     """
 
     def read(path, **given) -> Iterator[NBest]:

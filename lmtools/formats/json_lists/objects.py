@@ -97,8 +97,7 @@ def parse_hyporadise(utt: str, tree: Mapping, where: str, score: str | None = No
         values = member(tree, name, list, where)
         if len(values) != len(texts):
             raise UserError(
-                f"{where}: {len(values)} scores in {name!r} for {len(texts)} hypotheses; give one a"
-                " hypothesis"
+                f"{where}: {len(values)} scores in {name!r} for {len(texts)} hypotheses; add one"
             )
         sign = -1 if score and score.startswith("-") else 1
         scores = [{"am": sign * expect(value, float, where, name)} for value in values]
@@ -143,9 +142,7 @@ def read_sentences(path) -> Iterator[Entry]:
 
 
 def parse_sockeye(utt: str, tree: Mapping, where: str, bpe: str = "none") -> NBest:
-    """Return the list of a line, subword marks joined; the score of each translation, or the first
-    of its scores (others are of target factors), as it stands.
-    """
+    """Return the list of a line, marks joined, with the score of each translation."""
     if "translations" in tree:
         texts = member(tree, "translations", list, where)
         scores = member(tree, "scores", list, where)
@@ -167,10 +164,7 @@ def parse_sockeye(utt: str, tree: Mapping, where: str, bpe: str = "none") -> NBe
 
 
 def orient_scores(nbests: Iterable[NBest], path, bpe: str = "none") -> Iterator[NBest]:
-    """Yield lists whose scores are log-probabilities: costs, which rise down a list, negated.
-
-    UserError where scores are neither.
-    """
+    """Yield lists with log-probabilities: costs, which rise down a list, negated."""
     pieces.check_marks(bpe, "bpe")
     nbests = list(nbests)
     sign = find_sign([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests], path)
@@ -180,9 +174,7 @@ def orient_scores(nbests: Iterable[NBest], path, bpe: str = "none") -> Iterator[
 
 
 def find_sign(lists: Sequence[Sequence[float]], path) -> int:
-    """Return 1 for log-probabilities, -1 for costs: by their order in the lists, or else, where all
-    are alike, by their own sign; UserError where neither tells.
-    """
+    """Return 1 for log-probabilities, -1 for costs, by order or sign; else UserError."""
     steps = [after - before for scores in lists for before, after in pairwise(scores)]
     if not any(steps):
         steps = [score for scores in lists for score in scores]

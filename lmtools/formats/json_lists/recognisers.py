@@ -64,9 +64,7 @@ def read_named_lines(path) -> Iterator[Entry]:
 
 
 def parse_sherpa(utt: str, tree: Mapping, where: str) -> NBest:
-    """Return the list of one result; without a score where it has tokens and no log-probabilities
-    of them.
-    """
+    """Return the list of one result; no score for tokens without log-probabilities."""
     ref = json_io.optional(tree, "ref", str, where)
     text = " ".join(member(tree, "text", str, where).split())
     values = member(tree, LOG_PROBS, list, where) if LOG_PROBS in tree else None
@@ -98,8 +96,7 @@ def join_columns(tree: Mapping, where: str) -> Mapping:
         column = member(columns, name, list, where)
         if len(column) != size:
             raise UserError(
-                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give one a"
-                " beam"
+                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give all"
             )
     beams, rest = split_columns(columns, size)
     return {**own, **{name: tree[name] for name in rest}, "beams": beams}
@@ -124,13 +121,11 @@ def parse_beam(beam, where: str) -> Hypothesis:
         frames = {"text_frames": json_io.as_text(beam[-3])}
         return Hypothesis(text, {"am": am, "lm": last - am}, frames)
     raise UserError(
-        f"{where}: is {clip_value(beam)}; expected what pyctcdecode, torchaudio or"
-        " brain-to-text give"
+        f"{where}: is {clip_value(beam)}; expected pyctcdecode's, torchaudio's, brain-to-text's"
     )
 
 
 def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
-    """Return a hypothesis of torchaudio, or by the names of pyctcdecode."""
     if "words" in beam:
         words = member(beam, "words", list, where)
         text = " ".join(expect(word, str, where, "a word") for word in words)
@@ -144,9 +139,7 @@ def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
 
 
 def read_segments(path) -> Iterator[Entry]:
-    """Yield the segments of the clouds' results, each an utterance of `alternatives`; say how many
-    interim results were left out.
-    """
+    """Yield the segments of the clouds' results; say how many interim ones were left out."""
     interim: list[str] = []
     entries = json_io.read_results(path)
     yield from unique(part for entry in entries for part in segments_of(*entry, interim))
@@ -171,9 +164,7 @@ def segments_of(utt: str, tree: Mapping, where: str, interim: list[str]) -> Iter
 
 
 def is_interim(result: Mapping) -> bool:
-    """Return whether a recogniser may still change this result. Google leaves `isFinal` out where
-    it is false, and gives only such results a `stability`.
-    """
+    """Return whether a result may still change; Google says so by `stability` alone."""
     finals = [result[name] for name in FINALS if name in result]
     return False in finals or (not finals and bool(result.get("stability")))
 
@@ -217,9 +208,7 @@ def members(tree: Mapping, name: str, where: str) -> Iterator[Mapping]:
 
 
 def finish_clouds(nbests: Iterator[NBest], path, text: str = "lexical") -> Iterator[NBest]:
-    """Return the lists, without scores unless all have them; UserError for another `text` of
-    Azure's than there is.
-    """
+    """Return the lists, without scores unless all have them; UserError for another `text`."""
     if text not in ("lexical", "display"):
         raise UserError(f"text={text}: neither lexical nor display; give one of them")
     return drop_partial(nbests, path)

@@ -53,16 +53,12 @@ are_segments = json_io.recognise_results(
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the file is such a dump, or the file or the first of a directory is an output
-    of Whisper's command line.
-    """
+    """Return whether a file is a dump, or it or a directory's first an output of Whisper's."""
     return is_dump(path, first) or are_outputs(path, first) or are_segments(path, first)
 
 
 def read_entries(path) -> Iterator[Entry]:
-    """Yield the lists of a dump, or the outputs of a directory or file, each under OUTPUT; name
-    those that held cut characters.
-    """
+    """Yield the lists of a dump, or outputs under OUTPUT; name those with cut characters."""
     if Path(path).is_dir() or holds_output(Path(path)):
         cut: list[Path] = []
         for utt, tree, where in json_io.read_files(path, lambda file: load_output(file, cut)):
@@ -122,9 +118,7 @@ def parse_list(utt: str, tree: Mapping, where: str) -> NBest:
 
 
 def parse_output(tree: Mapping, where: str) -> Hypothesis:
-    """Return what Whisper's command line writes of one recording: its text, or that of its parts,
-    where it has none.
-    """
+    """Return what Whisper's command line writes of a recording: its text or that of its parts."""
     names = ("segments", "chunks")
     parts = next((tree[name] for name in names if isinstance(tree.get(name), list)), None)
     if "text" in tree or parts is None:

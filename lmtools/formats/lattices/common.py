@@ -25,9 +25,7 @@ LARGEST = 1e100  # beyond which sums along paths, and their squares, might overf
 
 
 def parse_real(text: str, where: str, what: str) -> float:
-    """Parse the number in `text`, infinity and NaN included (lmtools.lattice.check reports them),
-    infinity for one beyond LARGEST; UserError for anything else.
-    """
+    """Parse the number in `text`, infinity and NaN included, infinity beyond LARGEST."""
     if not REAL.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a number")
     value = float(text)
@@ -52,20 +50,14 @@ def negate(value: float) -> float:
 
 
 def check_states(states: int, rows: int, where: str) -> int:
-    """Return `states` if `rows` arcs and finals can make use of so many; UserError for a number
-    that is a slip or an attack on memory.
-    """
+    """Return `states` if `rows` arcs and finals can make use of so many; else UserError."""
     if states > 4 * rows + 1000:
         raise UserError(f"{where}: {states} states for {rows} arcs; number the states without gaps")
     return states
 
 
 def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores for a format with room for one: the total of rescored lattices, else `am`,
-    else 0.
-
-    UserError if the lattice has other scores and no total.
-    """
+    """Return the one score of a lattice: total, else `am`, else 0; UserError for others."""
     name = TOTAL if TOTAL in lattice.scores else "am"
     if name != TOTAL and lattice.scores.keys() - {"am"}:
         names = list_names(lattice.scores)
@@ -84,9 +76,7 @@ def refuse_null(values: Iterable[str | None], null: str, where: str) -> None:
 
 
 def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
-    """Return the utterance id that a file's name means: the name without compression and the
-    format's suffix; None without that suffix.
-    """
+    """Return the utterance id that a file's name means; None without the suffix."""
     name = path.name.removesuffix(path.suffix) if path.suffix in OPENERS else path.name
     return next(
         (
@@ -99,9 +89,7 @@ def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
 
 
 def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
-    """Return pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it
-    with one of `suffixes`, sorted by name.
-    """
+    """Return (utterance id, file) of `path`, or of a directory's files with `suffixes`."""
     if not Path(path).is_dir():
         path = path if path == "-" else Path(path)
         return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
@@ -109,8 +97,7 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
     pairs = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
     if inside and not pairs:
         raise UserError(
-            f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the"
-            " directory of lattices"
+            f"{path}: holds no {' or '.join('*' + end for end in suffixes)}; give that of lattices"
         )
     return pairs
 
@@ -131,11 +118,8 @@ def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
 def write_files(
     lattices: Iterable[Lattice], path, suffix: str, spell: Spell, many: bool = False
 ) -> None:
-    """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory,
-    `UTT` + suffix each.
-
-    On standard output or a pipe several lattices follow each other if `many`. A directory appears
-    when all are written, in place of an earlier one that holds nothing else.
+    """Write one lattice to the file `path` (its name has `suffix`), or any number as `UTT` + suffix
+    into a directory, which appears at once; on a stream several follow each other if `many`.
     """
     if not is_stream(path) and not stem(Path(path), (suffix,)):
         write_directory(lattices, Path(path), suffix, spell)
@@ -144,15 +128,13 @@ def write_files(
         for count, lattice in enumerate(lattices):
             if count and not (many and is_stream(path)):
                 raise UserError(
-                    f"{path}: holds one lattice, and there are more; give the name of a directory,"
-                    f" without {suffix}"
+                    f"{path}: holds one lattice of several; give a directory, without {suffix}"
                 )
             out.write(spell_checked(lattice, path, spell))
             out.flush()
 
 
 def write_rows(lattices: Iterable[Lattice], path, spell: Spell) -> None:
-    """Write lattices, one a line, each at once."""
     with atomic_text(path) as out:
         for lattice in lattices:
             out.write(spell_checked(lattice, path, spell) + "\n")
@@ -184,18 +166,14 @@ def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, spell:
 
 
 def plain_end(lattice: Lattice) -> int | None:
-    """Return the only final state if nothing is paid there and no arc leaves it, so that it can be
-    a format's one end; else None.
-    """
+    """Return the only final state if it costs nothing and no arc leaves it; else None."""
     if len(lattice.finals) != 1 or any(column[0] for column in lattice.final_scores.values()):
         return None
     return None if (lattice.source == lattice.finals[0]).any() else int(lattice.finals[0])
 
 
 def one_end(lattice: Lattice, where: str) -> Lattice:
-    """Return `lattice` with one end: as it is, or with wordless arcs from all final states to a new
-    one. UserError without final states.
-    """
+    """Return `lattice` with one end, by wordless arcs where needed; UserError without finals."""
     if plain_end(lattice) is not None:
         return lattice
     if not len(lattice.finals):

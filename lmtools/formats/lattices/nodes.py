@@ -34,9 +34,7 @@ def node_of_symbol(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
 
 @dataclass(frozen=True)
 class NodeGraph:
-    """A lattice with words on nodes: these, wordless links between them, the first and the last,
-    the nodes' seconds if known, and the header.
-    """
+    """A lattice with words on nodes, wordless links, first, last, seconds, header."""
 
     nodes: Sequence[Node]
     links: Sequence[Arc]

@@ -42,9 +42,7 @@ def is_word(line: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
-    ctm.
-    """
+    """Yield lists of one hypothesis without scores; UserError with the line of no plain ctm."""
     utterances: dict[str, list[Line]] = {}
     for block, (_, lines) in enumerate(groupby(read_rows(path), key=lambda row: row[1])):
         for where, utt, columns in lines:
@@ -80,9 +78,7 @@ def in_time(lines: Sequence[Line], utt: str) -> list[list[str]]:
 
 
 def read_rows(path) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (where, utterance, the other columns) of every word; no columns for an empty
-    utterance.
-    """
+    """Yield (where, utterance, other columns) of each word; none for an empty utterance."""
     for line_number, line in read_lines(path):
         where = f"{path}:{line_number}"
         if match := EMPTY.fullmatch(line):

@@ -69,8 +69,7 @@ def group_lines(path) -> dict[str, Lines]:
             ids.setdefault(utt, {}).setdefault(match[1], []).append((where, match[3]))
         elif TABLESS.match(text):
             raise UserError(
-                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log without"
-                " changing its tabs"
+                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log with its tabs"
             )
     return ids
 
@@ -126,7 +125,6 @@ def find_unit(length: int, power: float, where: str) -> float:
     """Return the factor from an H score, base 2 and a mean of `length` tokens, to a natural sum."""
     if abs(power) > 20:
         raise UserError(
-            f"{where}: no search divides by the length to the power of {power}; give the search's"
-            " --lenpen"
+            f"{where}: no search divides by the length to the power of {power}; give its --lenpen"
         )
     return length**power * BASE2

@@ -90,9 +90,7 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance
-    starts.
-    """
+    """Yield (utterance, hypotheses, where) of an archive of texts."""
     rows = (
         (*split_key(key, where), Hypothesis(text), where)
         for key, text, where in kaldi_tables.read_values(path, "tokens")
@@ -109,8 +107,7 @@ def split_key(key: str, where: str) -> tuple[str, int]:
     utt, _, n = key.rpartition("-")
     if not utt or not NUMBER.fullmatch(n):
         raise UserError(
-            f"{where}: key {key!r} does not end in -n, the number of the hypothesis; write `utt-1`,"
-            " `utt-2` ..."
+            f"{where}: key {key!r} does not end in -n, the hypothesis' number; write `utt-1` ..."
         )
     return utt, int(n)
 
@@ -127,9 +124,7 @@ def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> li
 
 
 def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of a directory of archives; name the scores in it that
-    are not read.
-    """
+    """Yield (utterance, hypotheses, where) of a directory; name the scores that are not read."""
     folders = {folder: list_archives(folder) for folder in list_folders(path)}
     unread = {name for files in folders.values() for name in files if is_unread(name, files)}
     name_unread(path, unread, "costs in a file lmwt.NAME are read as the score NAME")
@@ -142,8 +137,7 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
                 key = min(different)
                 which = "lacks" if key in texts else "has, but not the texts,"
                 raise UserError(
-                    f"{folder}: the file of {name!r} {which} the key {key!r}; write the archives"
-                    " again"
+                    f"{folder}: the file of {name!r} {which} the key {key!r}; write it again"
                 )
         lists: dict[str, list[tuple[int, Hypothesis]]] = {}
         for key, text in texts.items():
@@ -179,8 +173,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
         return column_of(files["words_text"], "tokens"), str(files["words_text"])
     if "words" not in files:
         raise UserError(
-            f"{folder}: no words_text and no words in it; give a directory of Kaldi's N-best"
-            " archives"
+            f"{folder}: neither words_text nor words; give a directory of Kaldi's archives"
         )
     if words is None:
         raise UserError(
@@ -217,7 +210,6 @@ def read_integers(path: Path) -> dict[str, str]:
 
 
 def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
-    """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()
@@ -227,8 +219,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
         graph = costs.get("lmwt.nolm", dict.fromkeys(total, 0.0))
         if missing := total.keys() - graph.keys():
             raise UserError(
-                f"{folder}: lmwt.nolm lacks the key {min(missing)!r} of lmwt.withlm; write the"
-                " archives again"
+                f"{folder}: lmwt.nolm lacks {min(missing)!r} of lmwt.withlm; write them again"
             )
         costs["lmwt.lmonly"] = {key: value - graph[key] for key, value in total.items()}
     order = sorted(
@@ -241,10 +232,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts,
-    each list as soon as it comes.
-
-    Lists without hypotheses have no place in archives and vanish. UserError for scores that an
-    archive of texts cannot hold.
+    each list as it comes; empty lists vanish. UserError for scores that it cannot hold.
     """
     if is_list(path):
         with kaldi_tables.Writer(path) as out:

@@ -57,9 +57,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def rows(path) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """Yield the name of each utterance, its text and what was recognised (None: none), and the
-    place; UserError for one without a name.
-    """
+    """Yield name, text, what was recognised (None: none) and place; UserError without name."""
     utterances = checks.Utterances()
     for tree, where in read_trees(path):
         name = choose(tree, IDS + PATHS) or PATHS[0]

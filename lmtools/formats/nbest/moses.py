@@ -39,8 +39,7 @@ OPTIONS = {
         " the texts are words)"
     ),
     "gaps": (
-        "sentence numbers that are left out, as of failed sentences: empty lists (the default), or"
-        " skip"
+        "numbers that are left out, as of failed sentences: empty lists (the default), or skip"
     ),
 }
 
@@ -90,8 +89,7 @@ def read(
         utterances.add(utt, where)
         if utt in filled:
             raise UserError(
-                f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with"
-                " the option gaps=skip"
+                f"{where}: sentence {utt} follows {last}; sort lists by number, or give gaps=skip"
             )
         for between in list_missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
@@ -102,9 +100,7 @@ def read(
 
 
 def recognise(features: re.Pattern, place: int) -> Callable[[Path, str], bool]:
-    """Return `recognises` of a format whose first line has `features` in the field at `place` and a
-    number after it, or has no features to tell Moses from Marian.
-    """
+    """Return `recognises` of a first line with `features` at `place`, a number after it."""
 
     def recognises(path: Path, first: str) -> bool:
         fields = [part.strip() for part in first.split(BAR)]
@@ -148,8 +144,7 @@ def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
         return ()
     if int(utt) - int(last) > LONGEST_GAP:
         raise UserError(
-            f"{where}: sentence {utt} follows {last}; number them without such gaps, or read with"
-            " the option gaps=skip"
+            f"{where}: sentence {utt} follows {last}; number them without gaps, or give gaps=skip"
         )
     return map(str, range(int(last) + 1, int(utt)))
 
@@ -163,8 +158,7 @@ def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) 
     def spell_list(nbest: NBest, where: str) -> Iterator[str]:
         if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
             raise UserError(
-                f"{where}: has no hypothesis, and only numbered sentences may lack them here; drop"
-                " it"
+                f"{where}: has no hypothesis, which only numbered sentences may lack; drop it"
             )
         for hyp in nbest.hyps:
             parts = fields(row_of(nbest.utt, hyp))
@@ -208,8 +202,7 @@ def parse_features(text: str, where: str) -> dict[str, float]:
             groups.append((component(name, where), sign, []))
         elif not groups:
             raise UserError(
-                f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
-                " ...`"
+                f"{where}: feature value {token!r} has no name before it; expected `NAME= value`"
             )
         if value:
             groups[-1][2].append(number(value, where, f"feature {groups[-1][0]!r}"))
@@ -222,8 +215,7 @@ def parse_features(text: str, where: str) -> dict[str, float]:
         for key, value in zip(name_values(name, sign, len(values)), values, strict=True):
             if key in scores:
                 raise UserError(
-                    f"{where}: two feature values would be called {key!r}; rename the feature"
-                    f" {name!r}"
+                    f"{where}: two feature values would be called {key!r}; rename {name!r}"
                 )
             scores[key] = value
     return scores
@@ -244,9 +236,7 @@ def total_name(scores: Mapping[str, float]) -> str:
 def fill_absent(
     lines: Iterable[tuple[int, str, Hypothesis]], path
 ) -> Iterator[tuple[int, str, Hypothesis]]:
-    """Give each hypothesis the sparse features of all others, with the value 0. Lines that have no
-    feature in common stay so, and `components` refuses them.
-    """
+    """Give each hypothesis the sparse features of all others, with the value 0."""
     lines = list(lines)
     totals = {"am", TOTAL}
     common = set.intersection(*({*hyp.scores} for _, _, hyp in lines)) if lines else set()

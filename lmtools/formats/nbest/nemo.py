@@ -68,16 +68,13 @@ def divide_equally(path, hyps: Sequence[Hypothesis], most: int | None) -> Sequen
         where = f"{path}:{mixed + 1}" if mixed else str(path)
         cause = f"the score rises within {most} lines" if mixed else f"no multiple of {most} lines"
         raise UserError(
-            f"{where}: {cause}, so that some utterance has fewer beams; give the manifest that was"
-            " decoded: manifest=F"
+            f"{where}: {cause}, so that some utterance has fewer beams; give its own: manifest=F"
         )
     return starts
 
 
 def divide_among(hyps: Sequence[Hypothesis], count: int, most: int | None) -> Sequence[int] | None:
-    """Return where each of `count` utterances starts among the hypotheses, of which each has at
-    most `most` (None: not known), best first; None where that is not certain.
-    """
+    """Return where each utterance's hypotheses start, best first; None where uncertain."""
     if most and len(hyps) == most * count:
         return range(0, len(hyps), most)
     rises = [0, *(place for place in range(1, len(hyps)) if is_better(hyps, place))]

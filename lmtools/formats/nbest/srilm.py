@@ -38,9 +38,7 @@ MARKS = {1: "(", 2: "st:", 4: "et:", 6: "g:", 8: "a:", 10: ")"}
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the file, or the first one in the directory, starts with a header or with two
-    scores and the right number of words.
-    """
+    """Return whether a header, or two scores and the right number of words, comes first."""
     if path.is_dir():
         files = list_files(path)
         first = read_first_line(files[0]) if files else ""
@@ -54,9 +52,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def guess_count(count: str, words: list[str], line: list[str]) -> bool:
-    """Return whether SRILM may have written `count` before `words`: the number of all of them, or
-    without pauses and some noises; 0 if it read no score of an LM.
-    """
+    """Return whether SRILM may have written `count` before `words`, or without pauses; or 0."""
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", count):
         return False
     least = sum(not NOISE.fullmatch(word) for word in words)
@@ -87,8 +83,7 @@ def read(path) -> Iterator[NBest]:
         nbest = read_list(file)
         if nbest.utt in seen:
             raise UserError(
-                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
-                " them"
+                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one"
             )
         seen[nbest.utt] = file
         yield nbest
@@ -136,8 +131,7 @@ def parse_headerless(line: str, where: str) -> Hypothesis:
     parts = line.split()
     if len(parts) < 3:
         raise UserError(
-            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2"
-            " ...`"
+            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1.`"
         )
     scores = {
         name: parse_in_unit(part, BASE10, where, f"the {name} score")
@@ -205,9 +199,7 @@ def find_words(tokens: list[list[str]], where: str) -> list[list[str]]:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write one list to the file `path` if its name says the utterance or is `-`, else a directory
-    with UTT.gz for every list. UserError for scores besides am and lm.
-    """
+    """Write one list to a file of its name or `-`, else UTT.gz of each into a directory."""
     nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     second = next(nbests, None)
@@ -216,8 +208,7 @@ def write(nbests: Iterable[NBest], path) -> None:
         return
     if is_stream(path):
         raise UserError(
-            f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a"
-            " directory"
+            f"{path}: SRILM keeps one list a file, and there are more or none; name a directory"
         )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):

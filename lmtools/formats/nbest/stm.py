@@ -56,17 +56,14 @@ class StmSegment:
 
 
 def read_segments(path) -> Iterator[tuple[str, StmSegment]]:
-    """Yield where each segment stands in a file, and the segment; UserError with the line of what
-    is none.
-    """
+    """Yield where each segment stands, and the segment; UserError with the line of none."""
     for line_number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):
             continue
         where, fields = f"{path}:{line_number}", line.split()
         if len(fields) < FIELDS:
             raise UserError(
-                f"{where}: expected `recording channel speaker begin end <labels> words`; correct"
-                " the line"
+                f"{where}: expected `recording channel speaker begin end <labels> words`; mend it"
             )
         begin, end = number(fields[3], where, "begin"), number(fields[4], where, "end")
         label = fields[FIELDS] if fields[FIELDS:] and LABELS.fullmatch(fields[FIELDS]) else ""
@@ -76,9 +73,7 @@ def read_segments(path) -> Iterator[tuple[str, StmSegment]]:
 
 
 def read(path) -> Iterator[NBest]:
-    """Read the texts of a file, a list of one hypothesis a recording; UserError with the line of
-    what is no plain stm.
-    """
+    """Read the texts, a list of one hypothesis a recording; UserError for no plain stm."""
     segments: dict[str, list[tuple[float, list[str]]]] = {}
     channels: dict[str, str] = {}
     for where, segment in read_segments(path):

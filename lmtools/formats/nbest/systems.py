@@ -67,17 +67,14 @@ def files_of(path) -> list[Path]:
 
 
 def name_systems(files: Sequence[Path]) -> list[str]:
-    """Return a name for each file: its own without suffixes of compression and text, or with its
-    directory where that is not enough.
-    """
+    """Return a name for each file: its own, or with its directory where needed."""
     short = [strip_suffix(file.name) for file in files]
     names = short if len(set(short)) == len(short) else [strip_suffix(str(file)) for file in files]
     for file, name in zip(files, names, strict=True):
         component(name, str(file))
         if names.count(name) > 1:
             raise UserError(
-                f"{file}: two systems are called {name!r}; give each output once, under its own"
-                " name"
+                f"{file}: two systems are called {name!r}; give each once, by its own name"
             )
     return names
 
@@ -95,8 +92,7 @@ def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
             short = files[lines.index(None)]
             long = next(file for file, line in zip(files, lines, strict=True) if line)
             raise UserError(
-                f"{short}:{number}: the file ends where {long} goes on; give outputs for the same"
-                " utterances"
+                f"{short}:{number}: the file ends where {long} goes on; give the same utterances"
             )
         yield str(number), [" ".join(text.split()) for _, text in lines]
 

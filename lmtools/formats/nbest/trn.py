@@ -25,16 +25,12 @@ MARKUP = re.compile(r".*[{}].*|\(.*\)|@|.+\*|.*[;\\].*")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the name is a trn file's, or Sphinx's; content cannot tell, Kaldi text may end
-    alike.
-    """
+    """Return whether the name is a trn file's, or Sphinx's; Kaldi text may end alike."""
     return not SUFFIXES.isdisjoint(path.suffixes)
 
 
 def read(path, markup: bool = False) -> dict[str, str]:
-    """Read the text by utterance id, in the file's order; UserError with the line that is no trn,
-    or has `markup`, unless that is asked for.
-    """
+    """Read the text by utterance id; UserError for no trn, and `markup` not asked for."""
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):

@@ -235,9 +235,7 @@ def refuse_graph(lm: LanguageModel, normalised: bool) -> str:
 
 
 class OnnxScores:
-    """Log-probabilities of single sentences by ONNX Runtime, one thread each: no bit of a score
-    depends on others. The graph is made on the first call.
-    """
+    """Log-probabilities of single sentences by ONNX Runtime, one thread each."""
 
     def __init__(self, lm: LanguageModel, precision: str, masked: bool):
         self.lm, self.precision, self.masked = lm, precision, masked
@@ -260,9 +258,7 @@ class OnnxScores:
         return self.run(tokens, rows, targets).astype(np.float64)
 
     def run(self, tokens: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return log p (P,) in nats of targets (P,) by the states of the positions `rows` (P,)
-        among all of tokens (N, T), which are of one length.
-        """
+        """Return log p (P,) of targets (P,) at positions `rows` (P,) of tokens (N, T)."""
         if self.session is None:
             with self.lock:
                 self.session = self.session or self.start()

@@ -111,9 +111,7 @@ class Adaptive(OutputLayer):
         return torch.where(cluster == 0, ranks, self.edges[0] + cluster - 1)
 
     def clusters(self, ranks: Tensor):
-        """Yield the softmax and the projection of each cluster that has targets, their rows (M,)
-        and their places (M,) in it.
-        """
+        """Yield each cluster's softmax and projection, rows (M,) and places (M,) in it."""
         for i, (tail, projection) in enumerate(zip(self.tails, self.projections, strict=True)):
             rows = ((ranks >= self.edges[i]) & (ranks < self.edges[i + 1])).nonzero()[:, 0]
             if len(rows):

@@ -46,9 +46,7 @@ class Targets:
 
 
 def make_matrix(rows: int, width: int) -> nn.Parameter:
-    """Return a fresh output matrix: outputs of states that come from a LayerNorm have a standard
-    deviation of 0.5.
-    """
+    """Return a fresh matrix, whose outputs of LayerNorm's states have a deviation of 0.5."""
     return nn.Parameter(torch.empty(rows, width).normal_(std=0.5 / math.sqrt(width)))
 
 
@@ -108,9 +106,7 @@ class OutputLayer(nn.Module, ABC):
         return self.unnormalised(states, targets) - self.log_normaliser(states)
 
     def matrix(self, dtype: torch.dtype):
-        """Return the matrix to multiply with states of `dtype`: the prepared one, or `weight` in
-        `dtype`.
-        """
+        """Return the matrix to multiply with states of `dtype`: prepared, or `weight`."""
         return self.weight.to(dtype) if self.packed is None else self.packed
 
     @abstractmethod
@@ -124,9 +120,7 @@ class OutputLayer(nn.Module, ABC):
 
 
 def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """Return the output layer with its matrices in `dtype`, once and for all: a copy where they are
-    not, but for them in its own precision.
-    """
+    """Return the output layer with its matrices in `dtype`: a copy where they are not."""
     converted = {
         id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False)
         for matrix in output.parameters()

@@ -40,9 +40,7 @@ class Corrected(OutputLayer):
         return 0.0
 
     def bias_to_log(self, bias: Tensor) -> Tensor:
-        """Return log p (V,) up to normalisation that biases stand for, the noise apart; nearly
-        where the outputs are logistic.
-        """
+        """Return log p (V,) up to normalisation that biases stand for, the noise apart."""
         return bias
 
     def bias_from_log(self, log_p: Tensor) -> Tensor:
@@ -95,5 +93,4 @@ class Corrected(OutputLayer):
         return (self.apply_link(shifted) + self.after()).log_softmax(-1)
 
     def apply_link(self, shifted: Tensor) -> Tensor:
-        """Return the link of z + before."""
         return shifted if self.link is None else self.link(shifted)

@@ -51,9 +51,7 @@ def block_logits(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -> Tensor:
-    """Compute log sum_w exp(h . W[w] + b[w]) in float32, (N,), one block of the vocabulary at a
-    time.
-    """
+    """Compute log sum_w exp(h . W[w] + b[w]) in float32, (N,), block by block."""
     states = states if isinstance(weight, Tensor) else weight.enter(states)
     blocks = zip(weight.split(columns), bias.split(columns), strict=True)
     parts = [block_normaliser(states, w, b) for w, b in blocks]

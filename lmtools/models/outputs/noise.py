@@ -48,7 +48,6 @@ class Noise:
         return len(self.order)
 
     def rank_probabilities(self) -> np.ndarray:
-        """Return the probability of each rank."""
         raise NotImplementedError
 
     def ranks(self, uniform: np.ndarray) -> np.ndarray:
@@ -56,9 +55,7 @@ class Noise:
         raise NotImplementedError
 
     def draw(self, count: int, generator: torch.Generator | None = None) -> np.ndarray:
-        """Return `count` ids, independent and with replacement; `generator` None is torch's own on
-        the CPU.
-        """
+        """Return `count` independent ids; `generator` None is torch's own on the CPU."""
         uniform = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
         return self.order[self.ranks(uniform)]
 
@@ -176,9 +173,7 @@ DRAWINGS = ("replacement", "distinct", "tries")
 
 
 def log_expected(probability: Tensor, tries: float | Tensor, drawing: str) -> Tensor:
-    """Return the log of how often ids of that noise probability are in a set of `tries` draws, in
-    the mean; -inf where the probability is 0.
-    """
+    """Return the log of how often ids are in a set of `tries` draws; -inf at probability 0."""
     if drawing == "replacement":
         return (probability * tries).log()
     return (-torch.expm1(tries * torch.log1p(-probability))).log()

@@ -15,9 +15,7 @@ from lmtools.models.outputs.logits import LinearLoss
 
 @dataclass(frozen=True)
 class SoftmaxConfig:
-    """Distribution that training starts from, as far as the states are 0, and the one that it
-    learns.
-    """
+    """Distribution that training starts from, as far as the states are 0, and that it learns."""
 
     # or unigram: the words' frequencies, as sampled criteria start from their noise; much the
     # better over large vocabularies, but the recipes' figures are of uniform
@@ -30,8 +28,7 @@ class SoftmaxConfig:
         check_numbers(self, "output.")
         if self.smoothing >= 1:
             raise UserError(
-                f"output.smoothing: {self.smoothing} leaves nothing of the targets; give less"
-                " than 1, as 0.1"
+                f"output.smoothing: {self.smoothing} leaves nothing of targets; give less than 1"
             )
         check_choices(self, "output.", start=("uniform", "unigram"))
 
@@ -60,9 +57,7 @@ class Softmax(Corrected):
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the summed cross entropy of logits (rows, V) and its derivative, softmax - one-hot,
-    which overwrites them; see LinearLoss.
-    """
+    """Return the summed cross entropy of logits (rows, V), and softmax - one-hot in them."""
     logits -= logits.amax(-1, keepdim=True)
     picked = logits.gather(1, targets)
     normaliser = logits.exp_().sum(-1, keepdim=True)
@@ -73,9 +68,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
 def smoothed_cross_entropy(
     logits: Tensor, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the summed cross entropy of logits (rows, V) with (1 - smoothing) one-hot + smoothing
-    / V, and its derivative, which overwrites them; see LinearLoss.
-    """
+    """Return the same, with (1 - smoothing) one-hot + smoothing / V; see LinearLoss."""
     share = smoothing / logits.shape[-1]
     logits -= logits.amax(-1, keepdim=True)
     picked = logits.gather(1, targets)

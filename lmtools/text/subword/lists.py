@@ -27,9 +27,8 @@ WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class TokenCounts:
-    """A sum of counts: at most `room` distinct items in memory, and those of the last `add`; the
-    rest goes, sorted, to unnamed files. Iterating gives pairs (item, occurrences). No item holds a
-    tab or a line feed.
+    """A sum of counts: at most `room` items in memory, the rest sorted in unnamed files. Iterating
+    gives (item, occurrences); no item holds a tab or line feed.
     """
 
     def __init__(self, room: int = ROOM):
@@ -113,10 +112,7 @@ class Numbered(Remembering):
 
 
 class Listed(Subword):
-    """A vocabulary in `vocab.txt`: `item<TAB>count`, most frequent first, without the specials.
-
-    What is not in the list is <unk>: one id, and one probability, for all of it.
-    """
+    """A vocabulary in `vocab.txt`: `item<TAB>count`, most frequent first; all else is <unk>."""
 
     file = "vocab.txt"
     always: tuple[str, ...] = ()  # items that lead the list whether they occur or not
@@ -177,7 +173,6 @@ class Listed(Subword):
 
     @classmethod
     def choose(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
-        """Return the items of the list, in order."""
         others = {*SPECIALS, *cls.always}
         frequent = sorted(x for x in counts if counts[x] >= min_count and x not in others)
         frequent.sort(key=counts.__getitem__, reverse=True)  # equal ones stay in their order

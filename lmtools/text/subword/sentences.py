@@ -20,9 +20,8 @@ WIDEST = 1000
 
 
 class Words(dict):
-    """The ids of each word, found when first asked for: no piece crosses a word, so that a text's
-    ids are those of its words. `cut` gives the processor's ids of a word, `ids` which of ours they
-    are.
+    """The ids of each word, found when first asked for: no piece crosses a word. `cut` gives the
+    processor's ids, `ids` ours.
     """
 
     def __init__(self, cut: Callable[[str, type], list], ids: Sequence[int]):
@@ -51,8 +50,7 @@ class SentencePiece(Subword):
     ) -> tuple[bytes, None]:
         if vocab_size is None:
             raise UserError(
-                f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in"
-                " --vocab-size 2000"
+                f"{cls.scheme} needs the size of its vocabulary; give --vocab-size 2000"
             )
         if min_count > 1:
             raise UserError(

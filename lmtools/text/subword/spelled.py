@@ -49,9 +49,8 @@ class WordTargets:
 
 
 class Spelled(Subword):
-    """Pieces learnt inside words, and the word list that is predicted, `words`; every word begins
-    with a piece that begins a word. The content is a line of JSON, that of the pieces and that of
-    the list.
+    """Pieces inside words, and the predicted word list `words`. The content is a line of JSON, that
+    of the pieces and that of the list.
     """
 
     scheme = "spelled"

@@ -44,9 +44,7 @@ def extras(required=None, **optional):
 
 @st.composite
 def lists(draw, ids=IDS, texts=ANY, names=AM, extra=None, ref=NO_REF, bare_ref=None, **sizes):
-    """Lists whose hypotheses have scores of the same names; `bare_ref`: the references of lists
-    without hypotheses (default: as of others).
-    """
+    """Lists of equal score names; `bare_ref`: references of lists without hypotheses."""
     scores = st.fixed_dictionaries(dict.fromkeys(draw(names), sizes.pop("floats", FLOATS)))
     kept = draw(st.sampled_from(extra)) if extra else st.just({})
     made = st.lists(st.builds(Hypothesis, texts, scores, kept), **{"max_size": 3, **sizes}).map(

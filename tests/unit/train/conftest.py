@@ -51,17 +51,14 @@ def pairs(tiny):
 
 @pytest.fixture(scope="session")
 def spelled(tiny):
-    """`tiny` with the corpora spelled by characters."""
-    command = (
-        f"subword --text {tiny / 'train.txt'} --type char --words {tiny / 'sw'} --out "
-        f"{tiny / 'spelled'}"
-    ).split()
-    assert main(command) == 0
-    for part in ("train", "valid"):
-        text, out = str(tiny / f"{part}.txt"), str(tiny / f"{part}-spelled.bin")
-        assert (
-            main(["corpus", "--text", text, "--subword", str(tiny / "spelled"), "--out", out]) == 0
-        )
+    """`tiny` with the corpora spelled by characters, and by unigram pieces (`cuts`)."""
+    for name, kind in (("spelled", "char"), ("cuts", "unigram --vocab-size 40")):
+        made = f"--type {kind} --words {tiny / 'sw'} --out {tiny / name}"
+        assert main(f"subword --text {tiny / 'train.txt'} {made}".split()) == 0
+        for part in ("train", "valid"):
+            text, out = tiny / f"{part}.txt", tiny / f"{part}-{name}.bin"
+            command = f"corpus --text {text} --subword {tiny / name} --out {out}"
+            assert main(command.split()) == 0
     return tiny
 
 

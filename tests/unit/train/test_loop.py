@@ -73,10 +73,8 @@ print(ends)
 
 
 def test_killed_at_any_step_and_resumed_gives_the_same_bytes(pairs, tmp_path):
-    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one
-    that never stopped; of text, and of pairs.
-
-    Each is a process of its own, forked by one that has imported all that takes seconds.
+    """SIGKILL before, between and after checkpoints, and SIGTERM, against one run that never
+    stopped; of text, and of pairs, in forks.
     """
     kills = ((3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL))
     steps = [("whole", -1, 0), *(("pieces", step, int(sig)) for step, sig in kills)]
@@ -132,20 +130,17 @@ FAMILIES = {
     "epochs": 9, "min_gain": 1e9, "keep_epochs": (1,)},
 }  # fmt: skip
 FAMILIES["shards"] = {}
+FAMILIES["cuts"] = {**FAMILIES["elmo"], "cut_alpha": 0.3}
+CORPORA = {"elmo": "-spelled", "cuts": "-cuts"}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
     spelled, tmp_path, train_in_parts, family
 ):
-    """Within a process: stopped before and after a checkpoint, and by SIGTERM in the second
-    epoch.
-    """
+    """Stopped before and after a checkpoint, and by SIGTERM in the second epoch."""
     some = dataclasses.replace(settings("causal", epochs=2, steps=17), **FAMILIES[family])
-    corpora = [
-        spelled / f"{part}{'-spelled' if family == 'elmo' else ''}.bin"
-        for part in ("train", "valid")
-    ]
+    corpora = [spelled / f"{part}{CORPORA.get(family, '')}.bin" for part in ("train", "valid")]
     if "shards" in family:
         subword = Corpus.open(corpora[0]).subword
         corpora[0] = tmp_path / "shards.bin"
@@ -156,6 +151,22 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
     assert saved_bytes(tmp_path / "parts") == saved_bytes(tmp_path / "whole")
     timeless = {"seconds": 0.0}
     assert dataclasses.replace(parts, **timeless) == dataclasses.replace(whole, **timeless)
+
+
+def test_cuts_are_drawn_in_training_alone(spelled, tmp_path):
+    """The first step's loss is another one; the validation of the weights at the start is not."""
+    corpora = [spelled / f"{part}-cuts.bin" for part in ("train", "valid")]
+    still = {**FAMILIES["elmo"], "optim": Optim(lr=0.0, weight_decay=0.0)}
+    seen = {}
+    for alpha in (None, 0.3):
+        some = dataclasses.replace(settings("causal", epochs=1, log_every=1), **still)
+        train(dataclasses.replace(some, cut_alpha=alpha), *corpora, tmp_path / f"{alpha}", "cpu")
+        log = [read_log(tmp_path / f"{alpha}", name) for name in ("train_loss", "valid_loss")]
+        seen[alpha] = log[0][0]["train_loss"], log[1][0]["valid_loss"]
+    assert seen[None][0] != seen[0.3][0] and seen[None][1] == seen[0.3][1]
+    with pytest.raises(UserError, match="not char"):
+        char = [spelled / f"{part}-spelled.bin" for part in ("train", "valid")]
+        train(dataclasses.replace(some, cut_alpha=0.3), *char, tmp_path / "m", "cpu")
 
 
 def test_a_plateau_lowers_the_learning_rate(corpora, tmp_path):
@@ -277,6 +288,7 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
         ("batch.sentences=null", "either batch.sentences or batch.tokens"),
         ("optim.name=lion", "known: adam"),
         ("optim.decay=cosine", "optim.decay: 'cosine' is unknown; known: linear, inverse-root, "),
+        ("cut_alpha=-1", "cut_alpha: -1.0 is too small"),
         ("min_gain=-1", "min_gain: -1.0 is too small"),
         ("keep_epochs=[3,0]", "keep_epochs: [3, 0] has numbers below 1"),
         ("criterion=nce", "known: softmax, bce"),
@@ -552,9 +564,7 @@ def test_weights_are_saved_once(trained):
 
 
 def test_machine_and_facts_stand_beside_the_weights(corpora, tmp_path):
-    """In config.yaml, not in the weights: equal weights are equal files wherever they were
-    trained; and a directory of an older version, which says neither, is as complete.
-    """
+    """In config.yaml: equal weights are equal files; older directories say neither."""
     out = tmp_path / "lm"
     how = settings("causal", steps=2, criterion="ce-is", output={"samples": 9})
     train(how, *corpora, out, "cpu")

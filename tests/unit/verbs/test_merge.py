@@ -165,9 +165,7 @@ def lmtools(*words) -> subprocess.CompletedProcess:
 
 
 def test_a_program_makes_the_parts(home, tmp_path):
-    """Of all columns of an experiment, with the bytes of one process; one that fails is named, and
-    the same command makes what is missing.
-    """
+    """Of an experiment's columns, with one process' bytes; a failed one is named, mended."""
     Path("e.yaml").write_text("columns: {tta: {}, risk: {utility: wer}, causal: {}}\nsystems: {}\n")
     words = split(
         "score --experiment e.yaml --nbest n.jsonl --cache none --device cpu --lm lm/{lm}"
