@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 55_190),
-        ("statements of lmtools", 34_470),
-        ("files of lmtools", 340),
+        ("lines of lmtools", 55_320),
+        ("statements of lmtools", 34_560),
+        ("files of lmtools", 341),
         ("files under 40 lines", 10),
-        ("lines of tests", 57_190),
+        ("lines of tests", 57_210),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
