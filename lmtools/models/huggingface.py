@@ -81,7 +81,6 @@ def check_pairs(directory: str, able: bool, pairs: bool) -> None:
 
 
 def hash_directory(directory) -> str:
-    """Return the hash of the files in a model's directory."""
     paths = Path(directory).iterdir()
     files = sorted(p for p in paths if p.is_file() and not p.name.startswith("."))
     return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()

@@ -168,7 +168,6 @@ NETWORKS = Formats(
     }
 )
 
-
 KEYS = ("conf", "confidence", "probability", "score")  # of Vosk, clouds, Whisper, whisperX
 PARTS = ("segments", "chunks", "transcription")  # of Whisper, Hugging Face, whisper.cpp
 

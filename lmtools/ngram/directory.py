@@ -143,7 +143,6 @@ def describe_directory(
 
 
 def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], list[str]]:
-    """Return the function from a line to the tokens that are modelled."""
     if isinstance(tokens, Subword):
         return only_known(tokens) if closed else tokens.pieces
     if closed:

@@ -98,7 +98,6 @@ class RescoredLists:
         return [measured for measured in self.sets if measured.sample.name in names]
 
     def words_of(self, place: str) -> dict[str, Any]:
-        """Return the networks of a set by system."""
         return {name: held for (name, on), held in self.networks.items() if on == place}
 
     def lattice_makeup(self, system: str) -> SystemParts:

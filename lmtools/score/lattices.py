@@ -118,7 +118,6 @@ class Rescorer:
 
     @property
     def phrases(self) -> tuple[str, ...]:
-        """The name of the score of a glossary, if there is one."""
         return (PHRASES,) if self.glossary else ()
 
     def known_weights(self, lattice: Lattice, *names: str) -> dict[str, float]:

@@ -62,7 +62,6 @@ def arguments(parser):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Binarise and say what went in."""
     check_options(args)
     if args.ref and not args.shard:
         tell_overlap(args)

@@ -43,7 +43,6 @@ from lmtools.verbs.parser import (
 
 SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
-
 EXAMPLES = (
     "lmtools lattice nbest lattices.slf --depth 50 --out nbest.jsonl",
     "lmtools lattice rescore lattices.slf --lm ngram=lm --weights am=1,ngram=5 --text-out best.txt",
@@ -293,7 +292,6 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
 
 
 def options_of(args) -> LatticeOptions:
-    """Return the LatticeOptions that the arguments say."""
     lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     if not args.weights:
         raise UserError(

@@ -25,7 +25,6 @@ LANGUAGES = ", ".join(name for name in CASINGS if name != "none")
 
 
 def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
-    """Return what argparse takes for an option that has a value."""
     return {"metavar": metavar, "help": Rare(help_text) if rare else help_text, **more}
 
 
@@ -130,6 +129,12 @@ GROUPS: dict[str, dict[str, dict]] = {
     "input": {
         "--nbest": value(
             "F", "N-best lists, in any of the formats of `lmtools convert --help`", required=True
+        ),
+        "--asr": value(
+            "whisper:DIR|ctc:DIR", "recogniser that scores the texts by the sound of --audio"
+        ),
+        "--audio": value(
+            "DIR", "recordings, named as the lists are: one file, a directory, Kaldi's wav.scp"
         ),
         "--text": value("F", "text, one sentence on each line (.gz, .xz; - reads a pipe)"),
         "--source": value("F", "the sentences that the text translates"),

@@ -22,7 +22,6 @@ from lmtools.verbs.parser import add_phrases, add_settings
 # what --set may say; other options of tuning are flags
 SETTINGS = (*("objective", "form", "lengths", "reference", "negative"),)
 
-
 EXAMPLES = (
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --out weights.json",
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --metric cer --out cer.json",
@@ -97,7 +96,6 @@ def cross(args, options: TuningOptions, nbests) -> Crossing | None:
 
 
 def describe_weights(weights):
-    """Yield what the result is, line by line."""
     dev = weights.dev
     values = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (

@@ -29,7 +29,6 @@ FORMS: dict[str, Callable[..., str]] = {
 
 NGRAM_FORMS = ("arpa", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
 
-
 EXAMPLES = (
     "lmtools export --lm lm --to arpa --out arpa",
     "lmtools export --lm lstm --to onnx --out onnx",

@@ -48,7 +48,8 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
         raise explain_missing(error, "--to hf:") from None
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
-    name, custom = class_of(lm), is_custom(lm)
+    custom = is_custom(lm)
+    name = (CUSTOM if custom else BERT)[lm.settings.model]
     if custom:
         model = make_custom(lm, subword)
     else:
@@ -76,10 +77,6 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
 
 def is_custom(lm: LanguageModel) -> bool:
     return lm.settings.model not in BERT or lm.settings.architecture.norm != "post"
-
-
-def class_of(lm: LanguageModel) -> str:
-    return (CUSTOM if is_custom(lm) else BERT)[lm.settings.model]
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:

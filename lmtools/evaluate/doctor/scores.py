@@ -107,7 +107,6 @@ def find_costs(inputs: DoctorInputs) -> list[str]:
 
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs for log-probabilities."""
     for name, costs, why in find_positive(inputs):
         cause = f"all values of {name!r} are positive"
         remedy = "fine for densities and similarities; give the negative of costs"

@@ -163,12 +163,6 @@ def segments_of(utt: str, tree: Mapping, where: str, interim: list[str]) -> Iter
         yield f"{utt}-{number}" if several else utt, segment, f"{where}: segment {number}"
 
 
-def is_interim(result: Mapping) -> bool:
-    """Return whether a result may still change; Google says so by `stability` alone."""
-    finals = [result[name] for name in FINALS if name in result]
-    return False in finals or (not finals and bool(result.get("stability")))
-
-
 def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[Sequence]:
     """Yield the alternatives of each final segment of a result of one of the clouds."""
     if isinstance(tree.get("response"), dict):  # of Google's long recordings
@@ -190,7 +184,9 @@ def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[S
             yield member(results, "transcripts", list, where)
     elif "results" in tree:
         for result in members(tree, "results", where):
-            if is_interim(result):
+            finals = [result[name] for name in FINALS if name in result]
+            # Google leaves isFinal out where it is false, and gives only such results a stability
+            if False in finals or (not finals and result.get("stability")):
                 interim.append(where)
             else:
                 yield member(result, "alternatives", list, where) if result else []

@@ -33,7 +33,6 @@ def parse_real(text: str, where: str, what: str) -> float:
 
 
 def parse_number(text: str, where: str, what: str) -> int:
-    """Parse the number of a state, node or slot."""
     if not WHOLE.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a whole number from 0")
     return int(text)

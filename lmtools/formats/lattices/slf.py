@@ -97,7 +97,10 @@ def read_lattices(path) -> Iterator[Parsed]:
         elif "J" in fields:
             parsed.links.append((where, fields))
         elif comment:
-            parsed.marks |= parse_marks(comment)
+            if match := MARK.fullmatch(comment):
+                parsed.marks |= dict(part.partition("=")[::2] for part in match[1].split())
+            elif "pocketsphinx" in comment.lower():
+                parsed.marks["acoustic"] = "source"
         else:
             parsed.header |= fields
         if str(path) == "-" and parsed.links and parsed.header.get("L") == str(len(parsed.links)):
@@ -107,13 +110,6 @@ def read_lattices(path) -> Iterator[Parsed]:
         raise UserError(f"{path}: empty; give a lattice")
     if parsed:
         yield parsed
-
-
-def parse_marks(comment: str) -> dict[str, str]:
-    """Return the conventions that a comment declares, name -> value."""
-    if match := MARK.fullmatch(comment):
-        return dict(part.partition("=")[::2] for part in match[1].split())
-    return {"acoustic": "source"} if "pocketsphinx" in comment.lower() else {}
 
 
 def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
@@ -174,7 +170,7 @@ def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
             f"{parsed.where}: base={parsed.header['base']}; expected 0 or the base of logarithms"
         )
     if base == 0:
-        return log0
+        return lambda value: math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
     return lambda value: value * math.log(base)
 
 
@@ -330,11 +326,6 @@ def spell_links(lattice: Lattice, where: str) -> Iterator[str]:
         yield spell_row(
             {"J": str(arc), "S": str(source), "E": str(target), **label, **scores, **extra}
         )
-
-
-def log0(value: float) -> float:
-    """Return the natural logarithm, also of 0; NaN of what is below."""
-    return math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
 
 
 def spell_row(fields: dict[str, str]) -> str:

@@ -46,17 +46,13 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
     """Read the lists in the log `path`, in the order in which their ids come first."""
-    power = parse_exponent(lenpen, normalised)
+    if normalised not in ("yes", "no"):
+        raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
+    power = number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
     ids = group_lines(path)
     heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
     marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
     return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
-
-
-def parse_exponent(lenpen: str, normalised: str) -> float:
-    if normalised not in ("yes", "no"):
-        raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
-    return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
 
 
 def group_lines(path) -> dict[str, Lines]:

@@ -26,7 +26,6 @@ write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the first line is one of a recogs file."""
     return LINE.fullmatch(first) is not None
 
 

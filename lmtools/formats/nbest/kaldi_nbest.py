@@ -113,7 +113,6 @@ def split_key(key: str, where: str) -> tuple[str, int]:
 
 
 def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
-    """Sort hypotheses by their numbers, an extra where they are not the ranks."""
     hyps = sorted(numbered, key=lambda pair: pair[0])
     if twice := [n for (n, _), (after, _) in pairwise(hyps) if n == after]:
         raise UserError(f"{where}: number {twice[0]} occurs twice; keep one of them")
@@ -205,7 +204,6 @@ def column_of(path: Path, kind: str) -> dict[str, object]:
 
 
 def read_integers(path: Path) -> dict[str, str]:
-    """Return the lists of integers in a file, as texts."""
     return {key: " ".join(map(str, value)) for key, value in column_of(path, "ints").items()}
 
 

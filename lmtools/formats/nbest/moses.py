@@ -43,7 +43,6 @@ OPTIONS = {
     ),
 }
 
-
 # F0, F1 .. are what Marian calls its models
 SEGMENT = r"\|\d+-\d+(?:,[^|]*)?\|"  # the source words of a phrase; with -tt its scores, too
 SEGMENTS = re.compile(rf"(?:^|\s+){SEGMENT}(?!\S)", re.ASCII)
@@ -188,7 +187,6 @@ MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
 def parse_features(text: str, where: str) -> dict[str, float]:
-    """Parse the scores by name of a features field."""
     groups: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (

@@ -114,7 +114,6 @@ class Subword:
         return self.encode(text).count(UNK)
 
     def knows(self, word: str) -> bool:
-        """Return whether the vocabulary holds all pieces of a word."""
         return not self.unknown(word)
 
     def lengths(self, ids: Sequence[int]) -> list[int]:

@@ -38,7 +38,6 @@ LONG = [
 
 
 def one(text="x", utt="a", extra=None, **scores):
-    """A list of one hypothesis."""
     return NBest(utt, (Hypothesis(text, scores, extra or {}),))
 
 

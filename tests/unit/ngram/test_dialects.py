@@ -40,7 +40,6 @@ TEXTS = ["hello world", "world hello", "hello mars", ""]
 
 
 def change(*pairs):
-    """PLAIN with replacements."""
     text = PLAIN
     for old, new in pairs:
         assert old in text

@@ -55,7 +55,6 @@ class Service(Running):
         raise AssertionError("it does not listen")
 
     def ask(self, method, path, content=None, **headers):
-        """Status, headers and content of the answer."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SILENCE)
         client.request(method, path, content, headers)
         answer = client.getresponse()

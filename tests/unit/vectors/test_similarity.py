@@ -102,7 +102,6 @@ columns = st.integers(4, 20).flatmap(
 
 
 def varied(*lists) -> list[np.ndarray]:
-    """Arrays that all vary."""
     assume(all(len(set(values)) > 1 for values in lists))
     return list(map(np.array, lists))
 

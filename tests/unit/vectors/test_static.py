@@ -26,7 +26,6 @@ LINES = [f"{word} {' '.join(map(repr, vector))}" for word, vector in VECTORS.ite
 
 
 def written(path, lines, opener=open) -> str:
-    """The path, with these lines in the file."""
     with opener(path, "wt", encoding="utf-8", newline="") as stream:
         stream.writelines(f"{line}\n" for line in lines)
     return str(path)
