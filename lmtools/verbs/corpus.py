@@ -40,8 +40,7 @@ SHOWN = 5  # lines left out that are printed
 def arguments(parser):
     parser.add("--text", **SEVERAL_TEXTS, required=True)
     help_text = (
-        "for a translation model: the source of each line of the text, in files with as many lines"
-        " as those of --text"
+        "for a translation model: the source of each line of --text, in files of as many lines"
     )
     parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
@@ -55,8 +54,7 @@ def arguments(parser):
     parser.add_argument("--leave-out-overlap", action="store_true", help=help_text)
     parser.add("--out", metavar="F.bin", required=False, help="file to write: F.bin; text F.txt")
     help_text = (
-        "write a shard to F.bin.shards for every SIZE (such as 500M) bytes of text, and their index"
-        " to F.bin"
+        "write a shard to F.bin.shards for every SIZE bytes of text, and their index to F.bin"
     )
     parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
     parser.add("--nj", help="number of processes that encode (default: %(default)s)")
@@ -64,7 +62,6 @@ def arguments(parser):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Binarise and say what went in."""
     check_options(args)
     if args.ref and not args.shard:
         tell_overlap(args)

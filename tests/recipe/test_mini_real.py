@@ -20,17 +20,12 @@ def runs(words: list[str]) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + 7]) for start in range(len(words) - 6)}
 
 
-def test_its_parts_share_no_speaker_and_its_text_no_seven_words_of_references():
+def test_its_text_shares_no_seven_words_with_its_references():
     held_out = set()
     for name, size in SIZES.items():
         lists = list(jsonl.read(CORPUS / f"{name}.nbest.jsonl.xz"))
         assert len(lists) == size
         held_out.update(run for nbest in lists for run in runs(nbest.ref.split()))
-    others = [list(jsonl.read(CORPUS / f"ocean/{part}.nbest.jsonl.xz")) for part in ("dev", "test")]
-    seen = [{nbest.utt[:4] for lists in others for nbest in lists}]
-    seen.append({nbest.ref for lists in others for nbest in lists})
-    for nbest in jsonl.read(CORPUS / "ocean/train.nbest.jsonl.xz"):
-        assert nbest.utt[:4] not in seen[0] and nbest.ref not in seen[1]
     words = 0
     for part in ("train", "valid"):
         with lzma.open(CORPUS / f"{part}.txt.xz", "rt") as lines:
