@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 56_040),
-        ("statements of lmtools", 35_130),
+        ("lines of lmtools", 55_775),
+        ("statements of lmtools", 35_146),
         ("files of lmtools", 348),
         ("files under 40 lines", 10),
-        ("lines of tests", 57_715),
+        ("lines of tests", 57_709),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
