@@ -31,7 +31,7 @@ class ClientLeftError(Exception):
 
 
 @dataclass
-class Recording:
+class Upload:
     """A recording that is to be heard; `gone`: nobody waits for it any more; `taken`: the thread
     that hears it has its file, and closes it.
     """
@@ -68,7 +68,7 @@ class Speech:
             Route(MODELS + "/{name:path}", self.show_model, methods=["GET"]),
         ]
 
-    def hear(self, recordings: list[Recording]) -> list:
+    def hear(self, recordings: list[Upload]) -> list:
         """Return the transcript of the one recording, in a thread that does nothing else."""
         (recording,) = recordings
         recording.taken = True
@@ -84,7 +84,7 @@ class Speech:
                 )
             ]
 
-    async def ask(self, recording: Recording, receive):
+    async def ask(self, recording: Upload, receive):
         """Return the transcript of a recording, or raise ClientLeftError once `receive`, which
         tells that, does; the file is closed.
         """
@@ -134,7 +134,7 @@ def answer_json(tree: dict) -> Response:
     return Response(json.dumps(tree, ensure_ascii=False), media_type=JSON)
 
 
-def read_form(form: FormData) -> tuple[Recording, str, set[str]]:
+def read_form(form: FormData) -> tuple[Upload, str, set[str]]:
     """Return the recording of a form, the format of the answer and what verbose_json shall have;
     Refusal of wrong fields. Unknown fields and file names mean nothing.
     """
@@ -153,7 +153,7 @@ def read_form(form: FormData) -> tuple[Recording, str, set[str]]:
     if strange := [one for one in wanted if one not in GRANULARITIES]:
         cause = f"{field} is {str(strange[0])[:40]!a}; give {', '.join(GRANULARITIES)}"
         raise Refusal(400, cause, param=field)
-    recording = Recording(file.file, texts["language"], texts["prompt"], read_temperature(form))
+    recording = Upload(file.file, texts["language"], texts["prompt"], read_temperature(form))
     return recording, form_of_answer, wanted or {"segment"}
 
 
