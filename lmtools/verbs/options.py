@@ -25,7 +25,6 @@ LANGUAGES = ", ".join(name for name in CASINGS if name != "none")
 
 
 def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
-    """Return what argparse takes for an option that has a value."""
     return {"metavar": metavar, "help": Rare(help_text) if rare else help_text, **more}
 
 
@@ -172,8 +171,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             "p(source | hypothesis), by a model trained in the other direction", rare=True
         ),
         "--written": switch(
-            "score the text as the recogniser wrote it, with case and punctuation, where the lists"
-            " keep it",
+            "score the text with the case and punctuation of the recogniser, where lists keep it",
             rare=True,
         ),
         "--against": value("F", "another system: test whether the difference is significant"),
