@@ -43,7 +43,7 @@ class Forced:
             self.norm = Norm(variables, "layer_norm")
             names = [name for name in variables if name.endswith("/ffn/linear_0/weight")]
             self.layers = [
-                DecoderLayer(variables, f"layer_{at}", self.heads) for at in range(len(names))
+                TextLayer(variables, f"layer_{at}", self.heads) for at in range(len(names))
             ]
         except (OSError, ValueError, LookupError, struct.error) as error:
             raise UserError(
@@ -131,7 +131,7 @@ class Tree:
         return np.where(sees, 0, -1e9).astype(np.float32)
 
 
-class DecoderLayer:
+class TextLayer:
     """A layer of the decoder: attention to the text, to the sound, and a network, in turn."""
 
     def __init__(self, variables: Variables, name: str, heads: int):

@@ -28,7 +28,7 @@ EDITS = 8  # differences of a segment at most
 
 
 @dataclass
-class Segment:
+class SpokenSegment:
     """Speech from `start` to `end` seconds of its recording; the first of `hyps` is Whisper's own
     answer, the others follow by `am`. `place` is its number in its window.
     """
@@ -39,7 +39,7 @@ class Segment:
     place: int
 
 
-class Word(NamedTuple):
+class SpokenWord(NamedTuple):
     """A word of a window's own text: its segment, its tokens, what tells it from others, its time
     in seconds of the window, and its probability.
     """
@@ -105,7 +105,7 @@ class WindowSearch:
         return [word for word in words if word["tokens"]]
 
     @cached_property
-    def words(self) -> list[Word]:
+    def words(self) -> list[SpokenWord]:
         """The words of the window's own text."""
         texts = [self.spoken(part) for part in self.parts]
         if not texts:
@@ -117,14 +117,16 @@ class WindowSearch:
             at += len(one["tokens"])
             times = float(one["start"]), float(one["end"])
             words.append(
-                Word(
+                SpokenWord(
                     min(place, len(texts) - 1), tuple(one["tokens"]), WORDS(one["word"]), *times,
                     float(one["probability"]), one["word"],
                 )
             )  # fmt: skip
         return words
 
-    def word_times(self, segment: Segment, text: str) -> list[tuple[str, float, float, float]]:
+    def word_times(
+        self, segment: SpokenSegment, text: str
+    ) -> list[tuple[str, float, float, float]]:
         """Return (word, start, end, probability) of each word of `text`."""
         own = [word for word in self.words if word.place == segment.place]
         if "".join(word.text for word in own).split() == text.split():
@@ -147,7 +149,7 @@ class WindowSearch:
 
 def find_segments(
     window: WindowSearch, others: Iterable[Sequence[int]], no_speech: float, depth: int
-) -> list[Segment]:
+) -> list[SpokenSegment]:
     """Return the segments of a window with their lists, of `depth` hypotheses at most; `others`
     are the tokens of its search's other hypotheses.
     """
@@ -171,7 +173,7 @@ def find_segments(
         rest.sort(key=lambda one: -one.am)
         hyps = [one.as_hypothesis(no_speech) for one in (own, *rest)]
         times = (round(offset + TICK * tick, DIGITS) for tick in (part.start, part.end))
-        segments.append(Segment(*times, hyps=hyps, place=place))
+        segments.append(SpokenSegment(*times, hyps=hyps, place=place))
     return segments
 
 
@@ -280,7 +282,8 @@ def search_doubts(window: WindowSearch) -> Iterator[Edit]:
         starts, heard, told = zip(*group, strict=True)
         results = window.model.generate(
             [window.model.model.get_prompt(window.tokenizer, one, True) for one in told],
-            ctranslate2.StorageView.from_array(np.stack(heard)), BRANCHES, window.tokenizer, AHEAD,
+            ctranslate2.StorageView.from_array(np.stack(heard)),
+            window.tokenizer, beam=BRANCHES, most=AHEAD,
         )  # fmt: skip
         for start, result in zip(starts, results, strict=True):
             own = [word.key for word in window.words[start : start + 2 * AHEAD]]

@@ -147,7 +147,7 @@ class Whisper:
         encoded, _ = self.encode(samples)
         tokenizer = self.make_tokenizer(self.options.language, encoded)
         prompt = self.model.get_prompt(tokenizer, [], without_timestamps=True)
-        result = self.generate([prompt], encoded, self.options.beam, tokenizer)[0]
+        result = self.generate([prompt], encoded, tokenizer, self.options.beam)[0]
         candidates = [
             Candidate(tokenizer.decode(tokens), score * len(tokens), len(tokens))
             for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
@@ -184,7 +184,7 @@ class Whisper:
             language = heard[0][0].strip("<|>")
         return Tokenizer(self.model.hf_tokenizer, many, task="transcribe", language=language)
 
-    def generate(self, prompts: list[list[int]], encoded, beam: int, tokenizer, most: int = 0):
+    def generate(self, prompts: list[list[int]], encoded, tokenizer, beam: int, most: int = 0):
         """Return CTranslate2's results of searches from `prompts`, one a row of `encoded`, that
         keep all `beam` hypotheses, of `most` tokens.
         """

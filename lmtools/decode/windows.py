@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lmtools.decode.segments import Segment, WindowSearch, find_segments
+from lmtools.decode.segments import SpokenSegment, WindowSearch, find_segments
 from lmtools.decode.whisper import (
     HOP,
     LOG_PROB,
@@ -44,13 +44,15 @@ class Window:
 
     start: float
     end: float
-    segments: list[Segment]
+    segments: list[SpokenSegment]
     marks: Mapping[str, float]
     language: str
     state: dict | None
     search: WindowSearch | None = None
 
-    def word_times(self, segment: Segment, text: str) -> list[tuple[str, float, float, float]]:
+    def word_times(
+        self, segment: SpokenSegment, text: str
+    ) -> list[tuple[str, float, float, float]]:
         """Return (word, start, end, probability) of each word of `text`, an alternative of one of
         the segments, in seconds of the recording.
         """
@@ -105,9 +107,14 @@ def decode_recording(
             told = tokenizer.encode(" " + prompt.strip())
         language = tokenizer.language_code
         asked = model.model.get_prompt(tokenizer, told[-CONTEXT:])
-        tokens, others, marks = search(model, encoded, asked, tokenizer, options.window, seed=at)
+        tokens, others, marks = search(
+            model, encoded, asked, tokenizer, beam=options.window, seed=at
+        )
         parts, ahead = cut_tokens(tokens, steps, tokenizer)
-        found = WindowSearch(model, tokenizer, encoded, asked, tokens, parts, at, steps)
+        found = WindowSearch(
+            model, tokenizer, encoded,
+            prompt=asked, tokens=tokens, parts=parts, at=at, steps=steps,
+        )  # fmt: skip
         segments = find_segments(found, others, marks["no_speech_prob"], options.depth)
         told = [*told, *(t for part in found.parts for t in tokens[part.begin : part.stop])]
         if marks["temperature"] > FORGET:
@@ -134,7 +141,7 @@ def search(model: Whisper, encoded, prompt: list[int], tokenizer, beam: int, see
     """
     import ctranslate2
 
-    result = model.generate([prompt], encoded, beam, tokenizer)[0]
+    result = model.generate([prompt], encoded, tokenizer, beam)[0]
     own, *others = result.sequences_ids
     marks = mark(model, tokenizer, result, own)
     if is_silence(result):
@@ -182,7 +189,7 @@ def failed(marks: Mapping[str, float]) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class TimedPart:
     """Tokens `begin` to `stop` of a window, said between `start` and `end` tokens of time."""
 
     start: int
@@ -191,7 +198,7 @@ class Part:
     stop: int
 
 
-def cut_tokens(tokens: Sequence[int], steps: int, tokenizer) -> tuple[list[Part], int]:
+def cut_tokens(tokens: Sequence[int], steps: int, tokenizer) -> tuple[list[TimedPart], int]:
     """Return the parts of a window's tokens between tokens of time, and the steps to the next
     window: what follows two tokens of time in a row is begun anew in it, unless the last token
     alone is one.
@@ -201,12 +208,12 @@ def cut_tokens(tokens: Sequence[int], steps: int, tokenizer) -> tuple[list[Part]
     cuts = [at for at in range(1, len(tokens)) if timed[at - 1] and timed[at]]
     if not cuts:
         times = [token - first for token in tokens if token > first]
-        part = Part(0, times[-1] if times else steps // STEP, 0, len(tokens))
+        part = TimedPart(0, times[-1] if times else steps // STEP, 0, len(tokens))
         return [part] if tokens else [], steps
     whole = timed[-2:] == [False, True]
     cuts += [len(tokens)] if whole else []
     bounds = zip([0, *cuts], cuts, strict=False)
-    parts = [Part(tokens[a] - first, tokens[b - 1] - first, a, b) for a, b in bounds]
+    parts = [TimedPart(tokens[a] - first, tokens[b - 1] - first, a, b) for a, b in bounds]
     ahead = steps if whole else (tokens[cuts[-1] - 1] - first) * STEP
     return parts, ahead if 0 < ahead < steps else steps
 

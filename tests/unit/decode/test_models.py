@@ -39,7 +39,9 @@ def hear(whisper, monkeypatch):
         asked = []
         monkeypatch.setattr(Whisper, "encode", lambda *args: ("sound", 100))
         monkeypatch.setattr(Whisper, "make_tokenizer", lambda *args: FakeTokenizer())
-        monkeypatch.setattr(Whisper, "generate", lambda *args: asked.append(args[1:4]) or [result])
+        monkeypatch.setattr(
+            Whisper, "generate", lambda *args: asked.append((*args[1:3], args[4])) or [result]
+        )
         hyps = made.decode(np.zeros(16_000, dtype=np.float32))
         assert asked == [([[7, True]], "sound", made.options.beam)]
         return hyps

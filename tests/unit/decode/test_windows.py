@@ -52,7 +52,7 @@ class FakeWhisper:
     def get_prompt(self, tokenizer, told, without_timestamps=False):
         return [*([103, *told] if told else []), 101, *([102] if without_timestamps else [])]
 
-    def generate(self, prompts, encoded, beam, tokenizer, most=0):
+    def generate(self, prompts, encoded, tokenizer, beam, most=0):
         if most:
             found = [SimpleNamespace(sequences_ids=self.branches) for _ in prompts]
             assert np.asarray(encoded).shape[0] == len(prompts)
