@@ -130,6 +130,12 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--nbest": value(
             "F", "N-best lists, in any of the formats of `lmtools convert --help`", required=True
         ),
+        "--asr": value(
+            "whisper:DIR|ctc:DIR", "recogniser that scores the texts by the sound of --audio"
+        ),
+        "--audio": value(
+            "DIR", "recordings, named as the lists are: one file, a directory, Kaldi's wav.scp"
+        ),
         "--text": value("F", "text, one sentence on each line (.gz, .xz; - reads a pipe)"),
         "--source": value("F", "the sentences that the text translates"),
         "--kaldi": switch("drop the first word of each line, an utterance id", rare=True),

@@ -74,7 +74,7 @@ def arguments(parser):
         help_text = f"references of --{part}: {help_text} lists)"
         group.add_argument(f"--{part}-ref", metavar="F", help=help_text)
     help_text = "decode --dev and --test, which are recordings, as lmtools decode does"
-    group.add_argument("--asr", metavar="whisper:DIR", help=help_text)
+    parser.add("--asr", metavar="whisper:DIR", help=help_text)
     parser.add("--format")
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
