@@ -45,7 +45,7 @@ class DecodeOptions:
 
 
 @dataclass(frozen=True)
-class Heard:
+class HeardLists:
     """What became of an utterance: its list, or those of its segments, JSON of the windows that
     these were heard in, its length and the time that it took, in seconds.
     """
@@ -56,7 +56,7 @@ class Heard:
     spent: float
 
     @classmethod
-    def of(cls, entries: Sequence[JournalEntry]) -> "Heard":
+    def of(cls, entries: Sequence[JournalEntry]) -> "HeardLists":
         """Return what the entries of a journal say, all those of an utterance."""
         notes = entries[0].notes
         lists = [entry.nbest for entry in entries]
@@ -156,7 +156,7 @@ def write_lines(path: str, lines: Iterable[str]) -> None:
 
 def find_heard(
     utterances: Sequence[Utterance], recogniser: Recogniser, options: DecodeOptions, out: str
-) -> tuple[dict[str, Heard], dict[str, str]]:
+) -> tuple[dict[str, HeardLists], dict[str, str]]:
     """Return what is known of utterances, or heard now, and reasons of those that failed."""
     audio, failed = identify_audio(utterances)
     for utt, reason in failed.items():
@@ -187,7 +187,7 @@ def find_heard(
     return known, {one.utt: failed[one.utt] for one in utterances if one.utt in failed}
 
 
-def read_heard(journal: Journal, audio: Mapping[str, str]) -> dict[str, Heard]:
+def read_heard(journal: Journal, audio: Mapping[str, str]) -> dict[str, HeardLists]:
     """Return what a journal has of utterances whose audio is the same, all lists of each."""
     grouped: dict[str, list[JournalEntry]] = {}
     for entry in journal.read().values():
@@ -195,7 +195,7 @@ def read_heard(journal: Journal, audio: Mapping[str, str]) -> dict[str, Heard]:
         if utt in audio and entry.notes.get("audio") == audio[utt]:
             grouped.setdefault(utt, []).append(entry)
     return {
-        utt: Heard.of(sorted(entries, key=lambda entry: entry.nbest.utt))
+        utt: HeardLists.of(sorted(entries, key=lambda entry: entry.nbest.utt))
         for utt, entries in grouped.items()
         if len(entries) == entries[0].notes["lists"]
     }
@@ -210,7 +210,7 @@ def report_failure(utt: str, reason: str, strict: bool) -> None:
 
 def decode_missing(
     missing: Sequence[Utterance], recogniser: Recogniser, options: DecodeOptions
-) -> Iterator[tuple[str, Heard | str]]:
+) -> Iterator[tuple[str, HeardLists | str]]:
     """Yield the id of each utterance and what `decode_utterance` makes of it, as it is made."""
     # processes of their own even for one: a library that crashes ends none of ours
     results = as_completed(
@@ -221,7 +221,7 @@ def decode_missing(
         yield missing[number].utt, result
 
 
-def decode_utterance(recogniser: Recogniser, utterance: Utterance) -> Heard | str:
+def decode_utterance(recogniser: Recogniser, utterance: Utterance) -> HeardLists | str:
     """Return what is heard in an utterance; or why nothing is."""
     began, where = time.monotonic(), utterance.recording.where
     try:
@@ -239,7 +239,7 @@ def decode_utterance(recogniser: Recogniser, utterance: Utterance) -> Heard | st
         return one_line(UserError(f"{where}: cannot be decoded ({cause}); take it out"))
     if not lists[0].hyps:
         return f"{where}: no hypothesis; take the recording out"
-    return Heard(lists, json.dumps(windows), seconds, spent=time.monotonic() - began)
+    return HeardLists(lists, json.dumps(windows), seconds, spent=time.monotonic() - began)
 
 
 def cut_recording(utt: str, windows: Iterable, seconds: float) -> tuple[list[NBest], list[str]]:

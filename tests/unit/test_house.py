@@ -17,8 +17,8 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 56_109),
-        ("statements of lmtools", 35_327),
+        ("lines of lmtools", 56_117),
+        ("statements of lmtools", 35_335),
         ("files of lmtools", 349),
         ("files under 40 lines", 10),
         ("lines of tests", 57_628),
