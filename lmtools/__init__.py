@@ -14,7 +14,7 @@ from lmtools.version import __version__ as __version__
 if TYPE_CHECKING:
     from lmtools import lattice
     from lmtools.api.files import read, stream, write
-    from lmtools.api.lm import LM, TokenScores, load
+    from lmtools.api.lm import LM, TokenScores, listen, load
     from lmtools.api.measures import bleu, cer, measure, wer
     from lmtools.api.weights import rescore, tune
     from lmtools.base.context import using
@@ -42,6 +42,7 @@ __all__ = [
     "bleu",
     "cer",
     "lattice",
+    "listen",
     "load",
     "measure",
     "read",
@@ -55,7 +56,7 @@ __all__ = [
 
 HOMES = {
     "lmtools.api.files": ("read", "stream", "write"),
-    "lmtools.api.lm": ("LM", "TokenScores", "load"),
+    "lmtools.api.lm": ("LM", "TokenScores", "listen", "load"),
     "lmtools.api.measures": ("bleu", "cer", "measure", "wer"),
     "lmtools.api.weights": ("rescore", "tune"),
     "lmtools.base.context": ("using",),

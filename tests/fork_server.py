@@ -64,7 +64,6 @@ def start(folder: Path, repository: Path) -> tuple[subprocess.Popen, str, str]:
 
 
 def load_all() -> None:
-    """Import what the verbs do."""
     verbs = importlib.import_module("lmtools.verbs")
     doors = importlib.import_module("lmtools.base.doors")
     for module in pkgutil.walk_packages(verbs.__path__, "lmtools.verbs."):

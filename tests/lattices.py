@@ -91,7 +91,6 @@ def all_paths(lattice: Lattice) -> list[Way]:
 
 
 def words_of(lattice: Lattice, arcs) -> tuple[str, ...]:
-    """The words along arcs."""
     return tuple(lattice.words[arc] for arc in arcs if lattice.words[arc] is not None)
 
 

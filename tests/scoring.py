@@ -38,7 +38,6 @@ def ask(lm, **options) -> Asked:
 
 
 def load_scorer(lm, device="cpu", precision="float32", **options) -> Scorer:
-    """Load a language model."""
     return load(*ask(lm, device=device, precision=precision, **options))
 
 

@@ -41,7 +41,6 @@ ARCH = dict.fromkeys(OBJECTIVE, TRANSFORMER) | {
 
 
 def settings(model: str, **changes):
-    """Settings of a model that trains in a second."""
     base = {
         "model": model, "objective": OBJECTIVE.get(model, "translation"), "arch": ARCH[model],
         "optim": Optim(lr=5e-3, warmup=5), "batch": Batch(tokens=200),

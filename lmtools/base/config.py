@@ -147,8 +147,7 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
             inner = node.get(group) or {}
             if not isinstance(inner, dict):
                 raise UserError(
-                    f"{assignment}: '{group}' is a single setting, no group; leave out what"
-                    " follows it"
+                    f"{assignment}: '{group}' is a single setting, no group; drop what follows"
                 )
             node[group] = dict(inner)
             node = node[group]

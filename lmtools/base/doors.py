@@ -24,6 +24,7 @@ from lmtools.base.errors import UserError
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
+    "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ()),

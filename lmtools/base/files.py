@@ -232,7 +232,6 @@ def system_error(error: Exception) -> OSError:
 
 
 def remedy(error: OSError) -> str:
-    """Return the remedy of an operating-system error, in words."""
     return REMEDIES.get(error.errno, "check the path, its permissions and the disk")
 
 

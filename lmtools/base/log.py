@@ -91,7 +91,6 @@ class ProgressBar:
         return "MB" if self.unit == BYTES else f"{self.unit}s"
 
     def amount(self, value: float) -> str:
-        """Return a number of units in figures."""
         if self.unit == BYTES:
             return f"{value / 1e6:,.1f}"
         return f"{value:,}" if isinstance(value, int) else f"{value:,.{1 if value < 100 else 0}f}"

@@ -53,7 +53,6 @@ class Work:
     forks: bool = False
 
     def bind(self) -> Callable:
-        """Return the function of an item alone."""
         return partial(self.act, self.load()) if self.load else self.act
 
     def begin(self) -> Callable:

@@ -108,8 +108,7 @@ def same_length(ref: Texts, hyp: Texts) -> None:
     """Raise UserError unless two plain texts have as many lines."""
     if len(ref.texts) != len(hyp.texts):
         raise UserError(
-            f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
-            " line a reference line"
+            f"{hyp.path}: {len(hyp.texts)} lines, {len(ref.texts)} in {ref.path}; give as many"
         )
 
 
@@ -170,8 +169,7 @@ class TextRules:
         """Return the rules of a global map; UserError beside `others`."""
         if any(others):
             raise UserError(
-                f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
-                " --map-words"
+                f"{path}: --glm has rules of its own; leave out --normaliser, --unify, --map-words"
             )
         glm = open_door("nist", "glm:GlobalMap", "--glm")(path)
         return cls(str, glm.signature, glm)

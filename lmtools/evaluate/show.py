@@ -132,7 +132,6 @@ def groups_line(by: str, result: GroupTests) -> str:
 
 
 def sacre_line(result: SacrePaired) -> str:
-    """Return sacrebleu's paired bootstrap in one line."""
     seed = f"seed {result.seed}" if result.seed is not None else "no seed"
     settings = (
         f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean"

@@ -69,7 +69,6 @@ def read_numbers(path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, 
 def read_ordered(
     path, lines: Iterable[tuple[int, str]], nbests: Sequence[NBest], source
 ) -> list[list[float]]:
-    """Read the numbers of each list, from a file in their order."""
     due = sum(len(nbest.hyps) for nbest in nbests)
     values: list[float] = []
     where = str(path)

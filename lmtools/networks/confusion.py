@@ -127,8 +127,7 @@ def check_size(units: int, slots: int) -> None:
     """Raise UserError where an alignment would take too much memory."""
     if (units + 1) * (slots + 1) > MOST:
         raise UserError(
-            f"{units} words to align with {slots} slots are too many; cut the recording into"
-            " utterances"
+            f"{units} words to align with {slots} slots are too many; cut the recording"
         )
 
 

@@ -201,7 +201,6 @@ def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
                 )
             except ValueError:
                 raise UserError(
-                    f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write"
-                    " the file again"
+                    f"{path}:{number}: expected log10 p, TAB, words, TAB, back-off; write it again"
                 ) from None
     return orders

@@ -112,8 +112,7 @@ def claim_directory(out) -> Iterator[Path]:
     with hold_lock(out):
         if config.is_file() and load_yaml(config).get("kind") != KIND:
             raise UserError(
-                f"{config}: describes another kind of model; give another --out or remove that"
-                " directory"
+                f"{config}: describes another kind of model; give another --out, or remove it"
             )
         with atomic_directory(out, CONFIG) as directory:
             yield directory
@@ -144,7 +143,6 @@ def describe_directory(
 
 
 def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], list[str]]:
-    """Return the function from a line to the tokens that are modelled."""
     if isinstance(tokens, Subword):
         return only_known(tokens) if closed else tokens.pieces
     if closed:

@@ -125,8 +125,7 @@ def read_units(path) -> Iterator[list[Line]]:
         where, fields = f"{path}:{line_number}", line.split()
         if len(fields) <= COLUMNS:
             raise UserError(
-                f"{where}: expected `recording channel start duration word [confidence]`; correct"
-                " the line"
+                f"{where}: expected `recording channel start duration word [confidence]`; mend it"
             )
         mark = fields[COLUMNS].lower()
         if is_mark(fields) and bool(unit) == (mark == BEGIN):

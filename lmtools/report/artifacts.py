@@ -131,7 +131,6 @@ def list_unchecked(home: Path) -> list[str]:
 
 
 def read_configs(home: Path) -> dict[str, dict]:
-    """Read the config.yaml of each language model."""
     remedy = "copy the directory again, or train again"
     trees = {
         path: check_seal(load_yaml(path), path, remedy, warn=False)

@@ -36,7 +36,6 @@ class Theme:
     grid: str
 
     def color(self, look: Look) -> str:
-        """Return the colour of a system on this paper."""
         return look.dark if self.dark else look.light
 
     @property

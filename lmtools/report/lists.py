@@ -98,7 +98,6 @@ class RescoredLists:
         return [measured for measured in self.sets if measured.sample.name in names]
 
     def words_of(self, place: str) -> dict[str, Any]:
-        """Return the networks of a set by system."""
         return {name: held for (name, on), held in self.networks.items() if on == place}
 
     def lattice_makeup(self, system: str) -> SystemParts:
@@ -181,8 +180,7 @@ def collect_lists(
     paths = [Path(path) for path in nbests] or lists_beside(home)
     if not paths:
         raise UserError(
-            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
-            " --nbest"
+            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (.gz, .xz); give --nbest"
         )
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], style)

@@ -105,8 +105,7 @@ def read_samples(
             )
     if not sets:
         raise UserError(
-            f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with"
-            " lmtools convert --ref"
+            f"{paths[0]}: no references in it or {paths[0].parent}/text; use lmtools convert --ref"
         )
     tuned = {name for name, (_, nbests) in sets.items() if is_tuned(name, nbests, weights)}
     seen = {key for name in tuned for key in map(list_key, sets[name][1])}

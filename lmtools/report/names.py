@@ -33,12 +33,10 @@ class SystemParts(NamedTuple):
 
     @property
     def normalised(self) -> bool:
-        """Return whether all scores were normalised over the vocabulary."""
         return all(part.normalised for part in self.parts)
 
     @property
     def normal(self) -> "SystemParts":
-        """The same with normalised scores."""
         return self._replace(parts=tuple(part._replace(normalised=True) for part in self.parts))
 
     @property
@@ -83,7 +81,6 @@ class Names:
         }
 
     def describe(self, name: str) -> str:
-        """Return the parts of a system in words."""
         if given := self.style.systems.get(name, Printed()).label:
             return given
         parts, lattices, interpolated = self.makeup(name)

@@ -94,7 +94,6 @@ def write_report(
 
 
 def write_pictures(out: Path, pictures: Mapping[Picture, bytes]) -> None:
-    """Write figures beside the report."""
     for picture, png in pictures.items():
         with atomic_path(out / f"{picture.name}.png", follow=False) as path:
             path.write_bytes(png)
@@ -132,7 +131,6 @@ def make_tables(experiment: Experiment) -> list[Table]:
 
 
 def make_pictures(experiment: Experiment) -> list[Picture]:
-    """Return all figures of an experiment, in printing order."""
     return make_all(PICTURES[experiment.kind].values(), experiment)
 
 

@@ -165,7 +165,6 @@ class SessionContext:
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the entries for the header of scores."""
         known = self.origin if self.origin in (FIRST, REF) else RESCORED
         return {CONTEXT: f"{self.tokens} tokens", ORIGIN: known}
 

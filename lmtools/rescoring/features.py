@@ -230,8 +230,7 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
             if lacking := [name for name in names if name not in hyp.scores]:
                 which = f"hypothesis {rank} of utterance {nbest.utt!r}"
                 raise UserError(
-                    f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or"
-                    " to none"
+                    f"{source}: {which} has no score {lacking[0]!r}; give it to all or none"
                 )
     return names
 

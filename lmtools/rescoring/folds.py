@@ -77,8 +77,7 @@ def assign_folds(
     if plan.by == RANDOM:
         if plan.count > len(utterances):
             raise UserError(
-                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; take"
-                " fewer"
+                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; lower it"
             )
         drawn = np.random.default_rng(seed).permutation(sorted(utterances)).tolist()
         return {str(i + 1): tuple(sorted(drawn[i :: plan.count])) for i in range(plan.count)}

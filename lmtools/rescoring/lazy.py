@@ -107,8 +107,7 @@ def expect(
     names, inputs = predictors(nbests, known, tokens)
     if {*names} != {*bound.slopes}:
         raise UserError(
-            f"{path}: its bound is of {', '.join(bound.slopes)}, not of {', '.join(names)}; tune"
-            " again"
+            f"{path}: its bound is of {', '.join(bound.slopes)}, not {', '.join(names)}; tune again"
         )
     return combine([*(bound.slopes[name] for name in names), bound.tokens], inputs)
 

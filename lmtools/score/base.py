@@ -132,7 +132,6 @@ class Scorer:
 
     @property
     def source(self) -> str:
-        """The name of the model in messages."""
         return self.spec.lm
 
     def states(

@@ -48,7 +48,6 @@ class ContextScorer:
         ]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of texts that have a score, without the end."""
         return [len(self.inner.unknown(sentence)) for sentence in self.inner.prepare(texts)]
 
     def cost(self, sentence):

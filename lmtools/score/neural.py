@@ -273,8 +273,7 @@ def correct_by(lm: LanguageModel, subword, spec: str) -> str:
     corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"noise={kind}")
     if corpus.subword.hash != subword.hash:
         raise UserError(
-            f"{path}: binarised with another vocabulary than the model's; give the corpus that the"
-            " model was trained on"
+            f"{path}: binarised with another vocabulary than the model's; give the model's"
         )
     counts = count_targets(lm.objective, corpus, len(lm.output.noise))
     noise = NOISES[kind](counts, excluded_ids(lm.objective), POWER)

@@ -91,7 +91,6 @@ class SharedWork:
         self.others, self.inner, self.put = dict.fromkeys(others, np.nan), cache, cache.put
 
     def get(self, sentences: Sequence) -> dict:
-        """Return the known values of the sentences by their numbers."""
         return {**self.inner.get(sentences), **self.others}
 
 
@@ -130,7 +129,6 @@ class Missing:
             yield
 
     def keep(self, number: int, values: Sequence) -> None:
-        """Keep the values of a batch, here and in the cache."""
         pairs = zip(self.plan[number], values, strict=True)
         new = {i: value for i, value in pairs if i not in self.values}
         self.values |= new
@@ -285,8 +283,7 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
             raise
         if size == 1:
             raise UserError(
-                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
-                " larger machine"
+                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it"
             ) from None
     import torch
 

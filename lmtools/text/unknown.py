@@ -30,7 +30,6 @@ CHANGES = {
     ),
 }
 
-
 # What the lines of a text may hold beside its words: how they look, and what takes it away
 KINDS = {
     "times": (r"\[?\d+:\d\d[\d:.,]*.*", "sed 's/^\\[[^]]*\\] *//'"),

@@ -177,14 +177,12 @@ class Training:
                 )
 
     def save(self) -> None:
-        """Write all that a continuation needs."""
         self.optimiser.carried = self.low_rank.state()
         if self.world.first:
             fingerprint = self.plan.fingerprint
             save_training(self.out, self.lm, self.optimiser, self.progress, fingerprint=fingerprint)
 
     def save_best(self) -> None:
-        """Write the weights, the best so far."""
         step, loss, fingerprint = self.progress.step, self.progress.best, self.plan.fingerprint
         save_weights(self.out, self.lm, step=step, valid_loss=loss, fingerprint=fingerprint)
 

@@ -196,8 +196,7 @@ def expect_answer() -> Iterator[None]:
     except RuntimeError as error:
         cause = str(error).strip().splitlines()[0][:100]
         raise UserError(
-            f"another process of this training has ended or does not answer ({cause}); see what it"
-            " says"
+            f"another process of this training has ended or does not answer ({cause}); look there"
         ) from None
 
 

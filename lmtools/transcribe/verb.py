@@ -27,7 +27,7 @@ def arguments(parser):
     help_text = (
         "recogniser, and the directory of its model (default: what utils/install_asr.sh fetched)"
     )
-    parser.groups["input"].add_argument("--asr", metavar="whisper:DIR", help=help_text)
+    parser.add("--asr", metavar="whisper:DIR", help=help_text)
     add_phrases(parser)
     help_text = "options of the recogniser, as of lmtools decode"
     parser.add_argument(

@@ -74,10 +74,7 @@ def translate(
         )
     scorer = load_kind(LMSpec(options.lm, pairs=True), options.computing)
     if not isinstance(scorer, TranslationScorer):
-        raise UserError(
-            f"{options.lm}: no translation model; give what lmtools train made of pairs (model"
-            " seq2seq)"
-        )
+        raise UserError(f"{options.lm}: no translation model; train one on pairs (seq2seq)")
     sentences = read_sentences(scorer, source, ref, kaldi, prefix=prefix)
     with hold_lock(out):
         # all that the bytes of the lists depend on; the sentences too, which share batches

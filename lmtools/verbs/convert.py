@@ -25,7 +25,6 @@ KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 Edit = Callable[[NBest], NBest]
 Describe = Callable[[Sequence[NBest], Sequence[NBest]], str]  # of the lists before and after
 
-
 # Edits of lists in the order of --help; None: the option is one of GROUPS
 EDITS: dict[str, dict | None] = {
     "--unify": None,
@@ -68,7 +67,6 @@ EDITS: dict[str, dict | None] = {
         rare=True,
     ),
 }
-
 
 EXAMPLES = (
     "lmtools convert dev.jsonl lower.jsonl --ref dev.ref --normaliser librispeech",

@@ -50,10 +50,7 @@ def arguments(parser):
         "A file is Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, of which the first"
         " hypotheses and the references count."
     )
-    help_text = (
-        "references (default: those in the N-best lists of --hyp); BLEU, chrF and TER take several"
-        " files"
-    )
+    help_text = "references (default: of --hyp's lists); BLEU, chrF and TER take several files"
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")

@@ -43,7 +43,6 @@ from lmtools.verbs.parser import (
 
 SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
-
 EXAMPLES = (
     "lmtools lattice nbest lattices.slf --depth 50 --out nbest.jsonl",
     "lmtools lattice rescore lattices.slf --lm ngram=lm --weights am=1,ngram=5 --text-out best.txt",
@@ -223,8 +222,7 @@ def declare_rescore(parser):
     add_phrases(parser)
     parser.add("--weights", help=f"{WEIGHTS} (required)")
     help_text = (
-        "for neural LMs: merge histories that end in the same N-1 words; 0: none (default:"
-        " %(default)s)"
+        "for neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     )
     parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
     help_text = "drop histories whose score is more than B below the best of their state"
@@ -294,7 +292,6 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
 
 
 def options_of(args) -> LatticeOptions:
-    """Return the LatticeOptions that the arguments say."""
     lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     if not args.weights:
         raise UserError(

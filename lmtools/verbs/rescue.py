@@ -49,7 +49,6 @@ RERUN = "--allow-commands", "--max-line"
 # nothing, since there may be no better text
 MEANT, MILD = ("leak", "vocabulary"), ("vocabulary",)
 
-
 EXAMPLES = (
     "lmtools rescue --dev dev.jsonl --test test.jsonl --text text.txt --out rescued",
     "lmtools rescue --dev dev.jsonl --test test.jsonl --lm lm=lm --metric cer --out rescued",
@@ -75,7 +74,7 @@ def arguments(parser):
         help_text = f"references of --{part}: {help_text} lists)"
         group.add_argument(f"--{part}-ref", metavar="F", help=help_text)
     help_text = "decode --dev and --test, which are recordings, as lmtools decode does"
-    group.add_argument("--asr", metavar="whisper:DIR", help=help_text)
+    parser.add("--asr", metavar="whisper:DIR", help=help_text)
     parser.add("--format")
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
@@ -275,7 +274,6 @@ class RunLog:
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[None]:
-        """Have what is printed in the block go to the log."""
         try:
             Path(self.args.out).mkdir(exist_ok=True)
             place = Path(self.args.out) / LOG
@@ -304,7 +302,6 @@ class LogStream(io.TextIOBase):
         return self.terminal.isatty()
 
     def fileno(self) -> int:
-        """Return the number of the log's file."""
         return self.log.fileno()
 
 

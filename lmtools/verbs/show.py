@@ -31,7 +31,6 @@ COLOURS: Marks = MappingProxyType(
 )
 DIGITS = 2  # of scores
 
-
 EXAMPLES = (
     "lmtools show --nbest dev.jsonl --count 3 --depth 5",
     "lmtools show --nbest dev.jsonl u2 --ref dev.ref --metric cer",

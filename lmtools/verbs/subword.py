@@ -20,7 +20,6 @@ from lmtools.verbs.parser import add_normaliser, normaliser_of
 
 NOUNS = {"word": "words", "char": "characters"}
 
-
 EXAMPLES = (
     "lmtools subword --text text.txt --type bpe --vocab-size 200 --case lower --out bpe",
     "lmtools subword --text text.txt --type word --min-count 2 --out words",

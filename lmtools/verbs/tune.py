@@ -22,7 +22,6 @@ from lmtools.verbs.parser import add_phrases, add_settings
 # what --set may say; other options of tuning are flags
 SETTINGS = (*("objective", "form", "lengths", "reference", "negative"),)
 
-
 EXAMPLES = (
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --out weights.json",
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --metric cer --out cer.json",
@@ -55,8 +54,7 @@ def arguments(parser):
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
     help_text = (
-        "Kaldi utt2spk, the speaker of each utterance (default: the part of its id before the first"
-        " dash)"
+        "Kaldi utt2spk, the speaker of each utterance (default: its id up to the first dash)"
     )
     parser.add_argument("--utt2spk", metavar="F", help=Rare(help_text))
     help_text = "seed of random folds and of the exact search (default: 0)"
@@ -98,7 +96,6 @@ def cross(args, options: TuningOptions, nbests) -> Crossing | None:
 
 
 def describe_weights(weights):
-    """Yield what the result is, line by line."""
     dev = weights.dev
     values = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (

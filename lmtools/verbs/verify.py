@@ -25,7 +25,6 @@ SAID = {
 }
 SOFT = ("version",)  # what may differ where all that counts is the same
 
-
 CALL = "lmtools verify --nbest test.jsonl --scores lm=test.scores --weights weights.json --line"
 EXAMPLES = (f"{CALL} rescore.log", f"{CALL} rescore.log --hyp t.txt")
 

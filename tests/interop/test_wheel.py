@@ -115,7 +115,6 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
 WHEEL = f"pip install 'lmtools-{__version__}-py3-none-any.whl[{{}}]'"
 BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf"}
 
-
 HIDING = """\
 import sys
 class Hiding:

@@ -124,7 +124,6 @@ def stub(tmp_path):
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of the file, or of its .xz."""
     packed = path.with_name(f"{path.name}.xz")
     return [line for _, line in read_lines(packed if packed.exists() else path)]
 

@@ -217,7 +217,6 @@ def archive(path: Path, files: dict[str, str | bytes], *evil: tarfile.TarInfo) -
 
 
 def wave_file(out, samples: int) -> None:
-    """Silence, as WAV."""
     with wave.open(out, "wb") as sound:
         sound.setparams((1, 2, 16_000, samples, "NONE", ""))
         sound.writeframes(bytes(2 * samples))

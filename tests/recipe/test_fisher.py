@@ -22,7 +22,6 @@ WEIGHTS = {"am": 1.0}
 
 
 def lines(part: str) -> list[str]:
-    """The lines of one of the files."""
     return lzma.open(DATA / f"fisher-dev.{part}.es.xz", "rt", encoding="utf-8").read().splitlines()
 
 

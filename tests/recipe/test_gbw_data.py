@@ -208,7 +208,6 @@ def test_what_is_not_whole_leaves_no_text(tmp_path, how):
 
 
 def unpack(mini, home, status=0):
-    """As stage 0 does."""
     command = [REPOSITORY / "utils/unpack.py", mini, home / "raw"]
     return run(sys.executable, *command, "train.txt", "valid.txt", "test.txt?", status=status)
 

@@ -72,7 +72,6 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))

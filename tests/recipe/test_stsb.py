@@ -87,7 +87,6 @@ def corpus(home: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(copied, make_recipe, shell):
-    """The recipe after a run."""
     recipe = make_recipe(copied("stsb"), shell)
     corpus(recipe.home / "small")
     recipe(*OPTIONS)
@@ -283,7 +282,6 @@ def tar(files: dict[str, bytes]) -> bytes:
 
 
 def zipped(name: str, content: bytes) -> bytes:
-    """An archive with one file."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(name, content)
@@ -309,7 +307,6 @@ def published(server, tmp_path, copied, make_recipe, shell):
 
 
 def pairs_of(recipe, name: str, part: str) -> list[list[str]]:
-    """The fields of each prepared pair."""
     lines = (recipe.home / f"data/{name}/{part}/pairs.tsv").read_text().splitlines()
     return [line.split("\t") for line in lines]
 

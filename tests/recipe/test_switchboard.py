@@ -166,7 +166,6 @@ def test_what_is_wrong_is_said(ldc, damage, message):
 
 @pytest.fixture
 def recipe(ldc, shell, make_recipe):
-    """The recipe beside the corpora."""
     home = ldc / "egs/librispeech"
     (ldc / "utils").symlink_to(REPOSITORY / "utils")
     (ldc / "conf").symlink_to(REPOSITORY / "conf")

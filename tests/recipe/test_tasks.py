@@ -66,7 +66,6 @@ def written(path: Path, content: str) -> Path:
 
 
 def draw_tree(draw: random.Random, size: int) -> list[int]:
-    """The heads of a random tree with one root."""
     order = draw.sample(range(1, size + 1), size)
     heads = [0] * size
     for n, word in enumerate(order[1:], 1):
@@ -79,7 +78,6 @@ def sentences_of(examples) -> list[tuple[str, ...]]:
 
 
 def make_set(examples, layers=2, width=3, known=None, seed=0) -> base.Set:
-    """Examples with random vectors."""
     sentences = sentences_of(examples)
     count = sum(map(len, sentences))
     table = np.random.default_rng(seed).normal(size=(count, layers, width)).astype(np.float32)

@@ -107,7 +107,6 @@ def home(tmp_path_factory) -> Path:
 
 
 def translate(home: Path, out: Path, *options) -> Done:
-    """Lists of the model."""
     files = tuple(
         split(
             f"--model {home}/model --source {home}/source --reference {home}/reference --out {out}"
@@ -118,7 +117,6 @@ def translate(home: Path, out: Path, *options) -> Done:
 
 @pytest.fixture(scope="module")
 def lists(home):
-    """The lists of the source, with pieces."""
     done = translate(home, home / "lists.jsonl", "--pieces")
     assert done.returncode == 0, done.stderr
     return list(jsonl.read(home / "lists.jsonl"))

@@ -26,7 +26,6 @@ LINES = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, max
 
 @pytest.fixture(scope="module")
 def script():
-    """The script as a module."""
     spec = importlib.util.spec_from_file_location("word_vectors", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

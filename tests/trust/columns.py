@@ -19,12 +19,10 @@ Lists = list[dict]
 
 
 def lists(path: Path) -> Lists:
-    """The rows of a jsonl."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def reversed_(rows: Lists, rng: random.Random) -> None:
-    """Every list from its end."""
     for row in rows:
         row["hyps"].reverse()
 
@@ -36,7 +34,6 @@ def reordered(rows: Lists, rng: random.Random) -> None:
 
 
 def one_pair_swapped(rows: Lists, rng: random.Random) -> None:
-    """Two neighbours of one list."""
     hyps = rng.choice(rows)["hyps"]
     place = rng.randrange(len(hyps) - 1)
     hyps[place : place + 2] = hyps[place : place + 2][::-1]
@@ -50,7 +47,6 @@ def all_changed(rows: Lists, rng: random.Random) -> None:
 
 
 def one_word_changed(rows: Lists, rng: random.Random) -> None:
-    """A word of one hypothesis."""
     hyp = rng.choice(rng.choice(rows)["hyps"])
     words = hyp["text"].split()
     words[rng.randrange(len(words))] = "zebra"
@@ -70,7 +66,6 @@ LISTS = {
 
 
 def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
-    """Lists that were changed after they were scored."""
     take(home, *NEEDS)
     name = "dev" if verb == "tune" else "test"
     rows = lists(home / f"{name}.jsonl")

@@ -94,7 +94,6 @@ class Done:
 
     @property
     def command(self) -> str:
-        """The command as one types it."""
         return "lmtools " + shlex.join(map(str, self.args))
 
     @property
@@ -343,7 +342,6 @@ class Started:
         return alive
 
     def end(self) -> None:
-        """Kill all of it."""
         for pid in self.alive():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -56,7 +56,6 @@ class Kind:
 
 
 def score(lm: str, cache="none") -> tuple:
-    """Score the test set."""
     words = f"score --lm {lm} --nbest test.jsonl --cache {cache} --out s --device cpu"
     return tuple(split(words))
 
@@ -67,7 +66,6 @@ def rows(name: str) -> Callable[[Path, Done], bytes]:
 
 
 def files(*names: str) -> Callable[[Path, Done], list[bytes]]:
-    """The bytes of these files."""
     return lambda home, done: [(home / name).read_bytes() for name in names]
 
 

@@ -349,7 +349,6 @@ class Acting(html.parser.HTMLParser):
         self.found: list[str] = []
 
     def of(self, page: str) -> list[str]:
-        """Elements and attributes that act."""
         self.feed(page)
         return self.found
 
@@ -384,7 +383,6 @@ YAML = {
     "name": "!!python/name:os.system",
 }
 
-
 TUNE = split("tune --experiment e.yaml --nbest test.jsonl --scores {column} --out o/{system}")
 
 
@@ -413,7 +411,6 @@ def yaml(home: Path, tag: str, where: str) -> None:
 
 
 def score(lm: str) -> tuple:
-    """Score the test set."""
     return ("score", "--lm", lm, *split("--nbest test.jsonl --cache none --device cpu --out s"))
 
 

@@ -68,7 +68,6 @@ def text(home: Path, copies: int = 60) -> None:
 
 
 def lists(home: Path, count: int = 300) -> None:
-    """Lists of many hypotheses."""
     from toys import sentences
 
     from lmtools import NBest

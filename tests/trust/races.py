@@ -121,7 +121,6 @@ def two_writers(home: Path, rng, pair: str) -> None:
 
 
 def scoring(lists: str, cache: str, out: str) -> tuple:
-    """The command that scores lists."""
     words = f"score --lm lm/causal --nbest {lists} --cache {cache} --device cpu --rows 64"
     return (*split(words), "--out", out)
 

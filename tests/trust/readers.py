@@ -32,7 +32,6 @@ def families() -> dict[str, list[str]]:
 
 
 def read(home: Path, name: str, seed: int, numbers: range) -> int:
-    """These turns of one reader."""
     import fuzz
 
     target = targets()[name]

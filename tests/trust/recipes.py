@@ -98,7 +98,6 @@ def started(name: str, home: Path, stop: int) -> subprocess.Popen:
 
 
 def left(home: Path) -> dict[str, bytes]:
-    """What a run decides."""
     found = {f"exp/{key}": value for key, value in snapshot(home / "exp").items()}
     found |= {f"data/{key}": value for key, value in snapshot(home / "data").items()}
     return {key: value for key, value in found.items() if not TIMES.search(key)}

@@ -119,7 +119,6 @@ def table(found: list[dict]) -> str:
 
 
 def parsed() -> argparse.Namespace:
-    """The options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

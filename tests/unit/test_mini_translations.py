@@ -28,7 +28,6 @@ def lists() -> dict[str, list]:
 
 @pytest.fixture(scope="module")
 def text() -> dict[str, list[str]]:
-    """The lines of both texts."""
     return {name: lines_of(f"{name}.txt") for name in ("train", "valid")}
 
 
@@ -50,7 +49,6 @@ def hidden(lists) -> dict[str, set]:
 
 
 def lines_of(name: str) -> list[str]:
-    """The lines of a file of text."""
     return lzma.decompress((MINI / f"{name}.xz").read_bytes()).decode().splitlines()
 
 

@@ -50,8 +50,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         )
     if not isinstance(lm.output, Softmax):
         raise UserError(
-            f"{directory}: criterion {lm.settings.criterion}; CTranslate2 takes models of criterion"
-            " softmax"
+            f"{directory}: criterion {lm.settings.criterion}; CTranslate2 takes softmax alone"
         )
 
 

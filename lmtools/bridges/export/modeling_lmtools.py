@@ -242,7 +242,6 @@ class LmtoolsForCausalLM(LmtoolsModel, transformers.GenerationMixin):
         return CausalLMOutput(loss=loss, logits=logits)
 
     def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **_):
-        """The whole text, each time."""
         return {"input_ids": input_ids, "attention_mask": attention_mask}
 
 

@@ -66,8 +66,7 @@ def read(path) -> list[NBest]:
             lists[utt][rank] = hyp
     if present is None:
         raise UserError(
-            f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
-            " decode directory"
+            f"{path}: no 1best_recog in it or its output.J; give an ESPnet2 decode directory"
         )
     name_unread(path, unread, "lines `utt NAME=number NAME=number` in a file `scores` are read")
     nbests = [

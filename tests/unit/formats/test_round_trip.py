@@ -33,7 +33,6 @@ NO_REF = st.none()
 
 
 def rows(words, most: int = 3):
-    """Texts of these words."""
     return st.lists(words, max_size=most).map(" ".join)
 
 
@@ -85,7 +84,6 @@ def named_am(nbest: NBest) -> NBest:
 
 
 def single_spaced(nbest: NBest) -> NBest:
-    """The list with single spaces in its texts."""
     return replace(nbest, hyps=tuple(replace(hyp, text=joined(hyp.text)) for hyp in nbest.hyps))
 
 
@@ -100,7 +98,6 @@ def closely(nbest: NBest) -> tuple:
 
 
 def same(nbest: NBest) -> NBest:
-    """The list."""
     return nbest
 
 

@@ -59,7 +59,6 @@ class Toy:
         )
 
     def sentence(self, words: tuple[str, ...]) -> float:
-        """The score of a whole sentence."""
         return sum(
             math.log(self.probability(words[:i], word)) for i, word in enumerate((*words, END))
         )

@@ -201,7 +201,6 @@ def perplexity(lm: str, name: str, nbests) -> dict:
 
 
 def write_lines(path: Path, lines: list[dict]) -> None:
-    """Write metrics.jsonl."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -348,12 +347,10 @@ def titled(report: Experiment, start: str) -> Table:
 
 
 def rows_of(table: Table) -> list[dict[str, str]]:
-    """The cells of each row by their headers."""
     return [dict(zip(table.header, row, strict=True)) for row in table.rows]
 
 
 def pictured(report: Experiment, name: str) -> Picture:
-    """The figure of that name."""
     (picture,) = [picture for picture in make_pictures(report) if picture.name == name]
     return picture
 
@@ -398,7 +395,6 @@ def compared(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def reported(exp) -> Path:
-    """The small experiment with its report."""
     write_report(exp)
     return exp
 

@@ -27,7 +27,6 @@ NEAR = {"approximation": {"word_mean": 0.0456, "sentence_mean": 0.5}}
 
 
 def run(*words) -> None:
-    """Run a verb."""
     assert main([*map(str, words)]) == 0
 
 

@@ -175,7 +175,6 @@ def random_lists(longest: int = 29) -> list[tuple[int, ...]]:
 
 
 def one_by_one(scorer: NeuralScorer, sentences) -> np.ndarray:
-    """The scores without trees."""
     return np.array([scorer.log_probs([sentence])[0].sum() for sentence in sentences])
 
 

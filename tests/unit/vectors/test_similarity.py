@@ -102,7 +102,6 @@ columns = st.integers(4, 20).flatmap(
 
 
 def varied(*lists) -> list[np.ndarray]:
-    """Arrays that all vary."""
     assume(all(len(set(values)) > 1 for values in lists))
     return list(map(np.array, lists))
 
@@ -189,10 +188,10 @@ def test_williams_at_the_edges():
             "3 sentence pairs; a correlation with its interval takes at least 4",
         ),
         ([], [], "0 sentence pairs; "),
-        ([2.5] * 5, range(5), "people's similarities are all 2.5; a constant"),
-        (range(5), [0] * 5, "the values are all 0; a constant"),
-        (range(5), [0.1, 0.1, 0.1, 0.1, 0.1 + 1e-17], "the values are all 0.1; a constant"),
-        (range(5), 1 + 1e-15 * np.arange(5), "the values are all 1; a constant"),
+        ([2.5] * 5, range(5), "people's similarities are all 2.5; give"),
+        (range(5), [0] * 5, "the values are all 0; give"),
+        (range(5), [0.1, 0.1, 0.1, 0.1, 0.1 + 1e-17], "the values are all 0.1; give"),
+        (range(5), 1 + 1e-15 * np.arange(5), "the values are all 1; give"),
         (
             range(5),
             [0, 1, math.nan, 2, math.nan],

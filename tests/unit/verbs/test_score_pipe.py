@@ -132,7 +132,6 @@ def test_rescoring_lattices_in_a_pipe(lm):
 
 
 def given(monkeypatch, content: bytes):
-    """Standard input with this content."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
