@@ -215,4 +215,4 @@ def listen(recogniser, blocks: Iterable[np.ndarray], language, prompt, state) ->
         raise UserError(f"language {language}: the model knows {', '.join(known)}, or auto")
     options = options if language is None else replace(options, language=language)
     decode = open_door("decode", "windows:decode_recording", "transcribe")
-    yield from decode(recogniser, blocks, options, state, prompt)
+    yield from decode(recogniser, blocks, options, state=state, prompt=prompt)
