@@ -21,6 +21,7 @@ from lmtools.evaluate.inputs import (
     TextRules,
     Texts,
     join,
+    join_sessions,
     lists_of,
     load,
     load_plain,
@@ -54,17 +55,18 @@ def arguments(parser):
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
-    parser.add(
-        "--against",
-        help="hypotheses of another system, to test whether the difference is significant",
-    )
-    help_text = (
-        "format of --hyp and --against, and a second one for --ref: NAME or NAME:option=value,..."
-        " (default: recognised)"
-    )
+    help_text = "hypotheses of another system, to test whether the difference is significant"
+    parser.add("--against", help=help_text)
+    help_text = "format of --hyp and --against, and a second one for --ref (default: recognised)"
     parser.add("--format", nargs="+", metavar="FMT", help=help_text)
     help_text = "files have no ids: compare them line by line"
     group.add_argument("--plain", action="store_true", help=help_text)
+    help_text = (
+        "join the texts of each session before they are compared with one reference of it; F:"
+        " Kaldi's segments or utt2session (default: `session` of lists, or ids up to the last - or"
+        " _)"
+    )
+    group.add_argument("--session", metavar="F", nargs="?", const="", help=help_text)
     parser.add("--metric", help=f"the metric to compute: {METRIC_HELP} (default: %(default)s)")
     parser.add("--unify", "--map-words")
     parser.groups["normaliser"].description = "applied to hypotheses and references"
@@ -75,11 +77,8 @@ def arguments(parser):
     parser.add("--words", help=help_text)
     help_text = "Kaldi utt2dur, to count false alarms in an hour"
     parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
-    parser.add_argument(
-        "--oracle",
-        action="store_true",
-        help="also measure the best possible choice from the lists, by depth",
-    )
+    help_text = "also measure the best possible choice from the lists, by depth"
+    parser.add_argument("--oracle", action="store_true", help=help_text)
     help_text = "write these best hypotheses as Kaldi text (implies --oracle)"
     parser.add_argument("--oracle-out", metavar="F", help=help_text)
     parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")
@@ -157,6 +156,11 @@ def read_inputs(args) -> Inputs:
         if kinds == ["stm", "ctm"]:
             return read_timed(args, rules)
     hyp, sources, against = read_files(args, nist)
+    if args.session is not None:
+        hyp, against = (one and join_sessions(one, args.session) for one in (hyp, against))
+        sources = [
+            one if one.lists is None else join_sessions(one, args.session) for one in sources
+        ]
     if rules:
         old, hyp = hyp, rules.rewrite(hyp)
         sources = [hyp if ref is old else rules.rewrite(ref, "ref") for ref in sources]
