@@ -101,10 +101,11 @@ async def ask(port: int, bodies: list[bytes]) -> list[float]:
     seconds = []
     for body in bodies:
         begin = time.perf_counter()
-        writer.write(b"POST /rescore HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        start = b"POST /rescore HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+        writer.write(start % len(body) + body)
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200"), head
-        await reader.readexactly(int(head.partition(b"Content-Length: ")[2].split()[0]))
+        await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split()[0]))
         seconds.append(time.perf_counter() - begin)
     writer.close()
     return seconds

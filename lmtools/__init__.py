@@ -14,13 +14,15 @@ from lmtools.version import __version__ as __version__
 if TYPE_CHECKING:
     from lmtools import lattice
     from lmtools.api.files import read, stream, write
-    from lmtools.api.lm import LM, TokenScores, load
+    from lmtools.api.lm import LM, TokenScores, listen, load
     from lmtools.api.measures import bleu, cer, measure, wer
     from lmtools.api.weights import rescore, tune
     from lmtools.base.context import using
     from lmtools.base.errors import UserError
     from lmtools.evaluate.corpus import Evaluation
     from lmtools.rescoring.weights import Weights
+    from lmtools.transcribe.transcriber import Transcriber
+    from lmtools.transcribe.transcript import Transcript
     from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable
 
 __all__ = [
@@ -33,11 +35,14 @@ __all__ = [
     "NBest",
     "ScoreTable",
     "TokenScores",
+    "Transcriber",
+    "Transcript",
     "UserError",
     "Weights",
     "bleu",
     "cer",
     "lattice",
+    "listen",
     "load",
     "measure",
     "read",
@@ -51,13 +56,15 @@ __all__ = [
 
 HOMES = {
     "lmtools.api.files": ("read", "stream", "write"),
-    "lmtools.api.lm": ("LM", "TokenScores", "load"),
+    "lmtools.api.lm": ("LM", "TokenScores", "listen", "load"),
     "lmtools.api.measures": ("bleu", "cer", "measure", "wer"),
     "lmtools.api.weights": ("rescore", "tune"),
     "lmtools.base.context": ("using",),
     "lmtools.base.errors": ("UserError",),
     "lmtools.evaluate.corpus": ("Evaluation",),
     "lmtools.rescoring.weights": ("Weights",),
+    "lmtools.transcribe.transcriber": ("Transcriber",),
+    "lmtools.transcribe.transcript": ("Transcript",),
     "lmtools.types": ("Arc", "Final", "Hypothesis", "Lattice", "NBest", "ScoreTable"),
 }
 HOME_OF = {name: home for home, names in HOMES.items() for name in names}
@@ -69,6 +76,11 @@ def __getattr__(name: str):
         return importlib.import_module("lmtools.lattice")
     if name not in HOME_OF:
         raise AttributeError(f"module 'lmtools' has no attribute {name!r}")
+    from lmtools.base import doors
+
+    door = HOME_OF[name].split(".")[1]
+    if door in doors.DOORS and door not in doors.find_doors():
+        raise AttributeError(str(doors.lacks(door, f"lmtools.{name}")))
     value = getattr(importlib.import_module(HOME_OF[name]), name)
     globals()[name] = value
     return value

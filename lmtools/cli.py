@@ -23,6 +23,7 @@ from lmtools.verbs.help import HelpParser, suggest
 # in a door (base/doors.py); it is imported only when called, so that the table wing never waits for
 # torch. The title of each group stands above its verbs in `lmtools --help`.
 VERB_GROUPS: dict[str, dict[str, str]] = {
+    "transcribe recordings": {},
     "rescore N-best lists": {
         "rescue": "rescore lists in one command, from a text to a table of error rates",
         "doctor": "look for problems: case, punctuation, ids, scores, vocabulary",

@@ -21,6 +21,7 @@ OF_DOORS = {
     "nist": ("interop/test_sctk.py",),
     "phrases": ("unit/report/rescoring/test_phrases.py",),
     "serve": ("unit/verbs/test_examples.py",),
+    "transcribe": ("unit/verbs/test_examples.py", "interop/test_transcribe.py"),
     "vectors": tuple(
         f"recipe/test_{name}.py" for name in ("make_tasks", "run_tasks", "tasks", "word_vectors")
     ),
@@ -41,9 +42,7 @@ hypothesis.settings.load_profile("fixed")
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """A directory with text, a word vocabulary (sw) and binarised corpora (train.bin,
-    valid.bin).
-    """
+    """A directory with text, a word vocabulary (sw), train.bin and valid.bin."""
     from lmtools.cli import main
 
     root = tmp_path_factory.mktemp("tiny")

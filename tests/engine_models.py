@@ -44,13 +44,11 @@ def model(name: str, criterion: str = "softmax") -> LanguageModel:
 
 
 def scorer(name, precision, engine, criterion="softmax", **more) -> NeuralScorer:
-    """A scorer of that model."""
     options = {"precision": precision, "engine": engine} | more
     return make_scorer(NeuralScorer, model(name, criterion), Ids(), "0" * 16, **options)
 
 
 def scores(one: NeuralScorer) -> np.ndarray:
-    """Its scores of some sentences."""
     rng = np.random.default_rng(1)
     sentences = [tuple(rng.integers(5, SIZE, length).tolist()) for length in (1, 3, 8, 8, 20, 29)]
     return score_sentences(sentences, one, ON_CPU, open_cache(one, ON_CPU))

@@ -22,6 +22,7 @@ class FakeOptions:
 
     depth: int = option(2, "hypotheses of a list", least=1)
     seconds: float = option(0.0, "that decoding takes")
+    language: str = option("en", "that is heard")
     kill: int = option(1, "samples of the utterance that ends the process", least=0)
 
     def __post_init__(self):

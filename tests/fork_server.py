@@ -46,9 +46,7 @@ os._exit(status)
 
 
 def start(folder: Path, repository: Path) -> tuple[subprocess.Popen, str, str]:
-    """Start the server of the lmtools of `repository`, with its files in `folder`; the process, and
-    the shell commands that stand for `lmtools` and for `python3`.
-    """
+    """Start the server of `repository` in `folder`; return it, and commands for its clients."""
     client, address = folder / "client.py", folder / "socket"
     client.write_text(CLIENT)
     env = {**os.environ, "PYTHONPATH": str(repository), "OMP_NUM_THREADS": "1"}
@@ -66,7 +64,6 @@ def start(folder: Path, repository: Path) -> tuple[subprocess.Popen, str, str]:
 
 
 def load_all() -> None:
-    """Import what the verbs do."""
     verbs = importlib.import_module("lmtools.verbs")
     doors = importlib.import_module("lmtools.base.doors")
     for module in pkgutil.walk_packages(verbs.__path__, "lmtools.verbs."):
@@ -141,9 +138,7 @@ def become(streams, directory: str, env: dict[str, str], words: list[str]) -> No
 
 
 def run_command() -> None:
-    """Run the module or script of sys.argv as Python does, and end as Python does, but for taking
-    apart what is loaded, whose pages that would copy.
-    """
+    """Run the module or script of sys.argv as Python does, and end without taking it apart."""
     if module := sys.argv[0] == "-m":
         del sys.argv[0]
     try:

@@ -233,9 +233,7 @@ def nasty(rng: random.Random) -> bytes:
 
 
 def retokened(data: bytes, rng: random.Random) -> bytes:
-    """`data` with a token between separators exchanged for another of the same file or a nasty
-    one.
-    """
+    """`data` with a token exchanged for another of the file or a nasty one."""
     separators = b" \t\n,:=|()[]{}'\"-"
     edges = [0, *(place for place, byte in enumerate(data) if byte in separators), len(data)]
     tokens = [
@@ -260,9 +258,7 @@ def laid(files: Files, home: Path, name: str = "zed1") -> Path:
 
 
 def packed(files: Files, rng: random.Random) -> tuple[Files, str]:
-    """The files and a name for their path; a single one may be compressed, wrongly named, and
-    damaged then.
-    """
+    """The files and a name for their path; one may be compressed, misnamed, damaged."""
     if "" not in files or rng.random() < 0.6:
         return files, "zed1"
     suffix, other = rng.choice([*COMPRESSORS, ""]), rng.choice([*COMPRESSORS, ""])
@@ -286,9 +282,7 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
 
 
 def complaint(function: Callable, where: Path, *args) -> str | None:
-    """What is wrong with how `function` took damaged input: None, or a traceback, or what a message
-    lacks, or a warning beside it.
-    """
+    """What is wrong with how `function` took damaged input; None if nothing is."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ResourceWarning)
@@ -316,9 +310,7 @@ def hangs(signum, frame):
 
 
 def turn(target: Target, seed: int, number: int, home: Path) -> tuple[str, str, Files] | None:
-    """(complaint, spec, files) of turn `number`, None if all was well; what could be read must also
-    be writable, or refused.
-    """
+    """(complaint, spec, files) of a turn; what could be read must be writable or refused."""
     rng = random.Random(f"{target.name} {seed} {number}")
     files = damaged(rng.choice(target.seeds), rng)
     spec = rng.choice(target.specs)
@@ -334,9 +326,7 @@ def turn(target: Target, seed: int, number: int, home: Path) -> tuple[str, str, 
 
 
 def recognising(target: Target, path: Path, rng: random.Random) -> str | None:
-    """What is wrong with how the format of `path` is recognised, among formats of its kind or of
-    all, and with reading it as that.
-    """
+    """What is wrong with how `path` is recognised among `formats`, and read so."""
     formats = rng.choice([target.formats, EVERY])
     default = rng.choice([None, None, "plain"])
     found: list[str] = []

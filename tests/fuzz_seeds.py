@@ -8,7 +8,6 @@ import struct
 
 
 def lines(*texts: str | bytes) -> bytes:
-    """A file of these lines."""
     return b"".join((text if isinstance(text, bytes) else text.encode()) + b"\n" for text in texts)
 
 

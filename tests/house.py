@@ -108,9 +108,7 @@ def measure_functions(sources: dict[Path, str]) -> list[int]:
 
 
 def count_wide(sources: dict[Path, str]) -> tuple[int, int]:
-    """How many functions have eight or more parameters, self and cls left out, and how many calls
-    have more than four positional arguments.
-    """
+    """Functions of eight or more parameters, calls of more than four positional arguments."""
     parameters = calls = 0
     for text in sources.values():
         for node in ast.walk(ast.parse(text)):
@@ -124,9 +122,7 @@ def count_wide(sources: dict[Path, str]) -> tuple[int, int]:
 
 
 def find_cycles(graph: grimp.ImportGraph) -> Iterator[list[str]]:
-    """Cycles of modules that import each other, one at a time until none is left; a package and
-    what is inside it count by themselves.
-    """
+    """Cycles of modules that import each other, one after another until none is left."""
     imports = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
     while True:
         try:
@@ -229,9 +225,7 @@ TRACED = {
 
 @functools.cache
 def trace(tree: Path = ROOT) -> dict[str, tuple[list[str], int]]:
-    """Of each command TRACED of a checkout: its frames, `module: function`, from `main` to the end,
-    both counted, and the number of modules that it imports.
-    """
+    """By command TRACED: its frames to the end, and the number of modules imported."""
     found = {}
     with tempfile.TemporaryDirectory() as home:
         Path(home, "t").write_text(TEXT)

@@ -91,7 +91,6 @@ def all_paths(lattice: Lattice) -> list[Way]:
 
 
 def words_of(lattice: Lattice, arcs) -> tuple[str, ...]:
-    """The words along arcs."""
     return tuple(lattice.words[arc] for arc in arcs if lattice.words[arc] is not None)
 
 
@@ -104,9 +103,7 @@ def named_sums(lattice: Lattice, arcs, final: int) -> dict[str, float]:
 
 
 def path_score(lattice: Lattice, weights: Mapping[str, float], arcs, final: int) -> float:
-    """The weighted score of a path; the feature `words` counts its words, and a score of weight 0
-    counts for nothing.
-    """
+    """The weighted score of a path; `words` counts, a score of weight 0 does not."""
     sums = {**named_sums(lattice, arcs, final), "words": len(words_of(lattice, arcs))}
     used = {name: weight for name, weight in weights.items() if weight}
     if any(sums[name] == -math.inf for name in used):

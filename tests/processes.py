@@ -15,9 +15,7 @@ SILENCE = 120  # seconds until a silent program is given up
 
 
 class Running:
-    """A running `lmtools` whose standard streams are ours; it ends with the block, and after
-    SILENCE.
-    """
+    """A running `lmtools` with our streams; it ends with the block, and after SILENCE."""
 
     def __init__(self, *words, **more):
         command = [sys.executable, "-m", "lmtools", *map(str, words)]

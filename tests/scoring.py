@@ -38,14 +38,11 @@ def ask(lm, **options) -> Asked:
 
 
 def load_scorer(lm, device="cpu", precision="float32", **options) -> Scorer:
-    """Load a language model."""
     return load(*ask(lm, device=device, precision=precision, **options))
 
 
 def make_scorer(kind: type, *model, **options) -> Scorer:
-    """Make a scorer of a kind, for instance a neural one of a model, its vocabulary and its
-    hash.
-    """
+    """Make a scorer of a kind, as a neural one of a model, vocabulary and hash."""
     asked = ask("-", **{"device": "cpu"} | options)
     return kind(*model, asked.spec) if kind is NgramScorer else kind(*model, *asked)
 

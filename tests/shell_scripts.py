@@ -47,7 +47,6 @@ class Script:
 
     @property
     def lines(self) -> int:
-        """How many lines it has."""
         return self.text.count("\n")
 
     @cached_property
@@ -60,13 +59,11 @@ class Script:
 
     @cached_property
     def options(self) -> list[str]:
-        """The options that it declares."""
         above = self.text.partition('\noptions "$@"')[0]
         return re.findall(r"^([a-z][a-z0-9_]*)=", above, re.MULTILINE)
 
     @cached_property
     def stages(self) -> dict[int, str]:
-        """The code of each stage, by its number."""
         blocks = re.findall(r"^if stage (\d+) .*?^fi\b", self.code, re.MULTILINE | re.DOTALL)
         found = re.finditer(
             r"^if stage (\d+) .*?\bthen\b\n(.*?)^fi\b", self.code, re.MULTILINE | re.DOTALL
@@ -81,7 +78,6 @@ class Script:
         return re.findall(r"# shellcheck (.*)", self.text)
 
     def find_faults(self) -> Iterator[str]:
-        """Yield where the script leaves the rules."""
         if self.lines > LINES:
             yield f"{self.lines} lines; at most {LINES}"
         if len(self.options) > OPTIONS:
@@ -96,7 +92,6 @@ class Script:
                 yield f"{{{name}}}, which no verb replaces"
 
     def find_directives(self) -> Iterator[str]:
-        """Yield directives that lint is not to be given."""
         others = [one for one in self.directives if not one.startswith("source=")]
         for one in others:
             if not re.match(r"disable=SC2086\s+# .", one):
@@ -145,7 +140,6 @@ def split_commands(block: str) -> Iterator[list[str]]:
 
 
 def find_scripts(tree: Path) -> list[Path]:
-    """Return the scripts of recipes, by name."""
     return sorted([*tree.glob("egs/*/run*.sh"), *tree.glob("egs/*/studies/run*.sh")])
 
 

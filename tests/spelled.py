@@ -47,7 +47,6 @@ def random_causal(home):
 
 
 def saved(lm, vocabulary, directory):
-    """The model directory of both."""
     prepare_directory(directory, lm.settings, vocabulary)
     save_weights(directory, lm)
     return directory

@@ -20,9 +20,7 @@ WORDS = VOCABULARY.split()
 
 
 def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
-    """Random sentences in which words tend to be followed by their neighbour in WORDS, so that
-    there is something to learn.
-    """
+    """Random sentences in which words tend to be followed by their neighbour in WORDS."""
     rng = random.Random(seed)
     result = []
     for _ in range(count):
@@ -43,7 +41,6 @@ ARCH = dict.fromkeys(OBJECTIVE, TRANSFORMER) | {
 
 
 def settings(model: str, **changes):
-    """Settings of a model that trains in a second."""
     base = {
         "model": model, "objective": OBJECTIVE.get(model, "translation"), "arch": ARCH[model],
         "optim": Optim(lr=5e-3, warmup=5), "batch": Batch(tokens=200),
@@ -60,9 +57,7 @@ def read_log(home: Path, key: str) -> list:
 
 
 def saved_bytes(home: Path, *names: str) -> dict[tuple[str, str], bytes]:
-    """The tensors of a training's files, without their metadata, which hold times; by default of
-    the best weights and of the last checkpoint.
-    """
+    """Tensors of a training's files, without metadata; by default best and last."""
     return {
         (name, key): tensor.numpy().tobytes()
         for name in names or ("model", "checkpoint")
@@ -71,9 +66,7 @@ def saved_bytes(home: Path, *names: str) -> dict[tuple[str, str], bytes]:
 
 
 def save_rough(folder: Path, how: Settings, subword) -> str:
-    """Make the directory of a model with random weights that differ much, unless it is there; its
-    name.
-    """
+    """Make a model's directory with random weights that differ much; its name."""
     if not folder.exists():
         torch.manual_seed(3)
         lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
@@ -86,9 +79,7 @@ def save_rough(folder: Path, how: Settings, subword) -> str:
 
 
 def look_for_the_future(module, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Assert that no state of a left-to-right trunk changes by a bit with a later token, and each
-    with its own; the tokens and states.
-    """
+    """Assert that states change by a bit with no later token, and each with its own."""
     tokens, lengths = torch.randint(5, vocabulary, (2, 8)), torch.tensor([8, 3])
     before = module.hidden(tokens, lengths)
     for position in range(8):
@@ -102,9 +93,7 @@ def look_for_the_future(module, vocabulary: int) -> tuple[torch.Tensor, torch.Te
 
 @torch.inference_mode()
 def grow_random_tree(module, vocabulary: int, longest: int) -> None:
-    """Assert that a trunk's memory of prefixes, grown in random portions, parents and children in
-    one call too, gives the states of `hidden` of every prefix, of at most `longest` tokens.
-    """
+    """Assert that a memory of prefixes, grown in random portions, gives the states of `hidden`."""
     rng, memory = np.random.default_rng(1), module.memory()
     prefixes: list[list[int]] = []
     states = []

@@ -32,9 +32,7 @@ def random_translator(home, words=WORDS, criterion="softmax", factor=4, **arch) 
 
 
 def random_marian(home, width=32) -> Path:
-    """A directory of transformers' MarianMTModel with random weights and a tokenizer that knows
-    what `sentences` of toys.py are made of.
-    """
+    """A MarianMTModel's directory with random weights and a tokenizer for toys' sentences."""
     import sentencepiece
     from transformers import MarianConfig, MarianMTModel
 

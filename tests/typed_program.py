@@ -63,6 +63,15 @@ def weights() -> lmtools.Weights:
     return tuned
 
 
+def recordings() -> lmtools.Transcript:
+    transcriber = lmtools.Transcriber(lm=["en-small"], weights="default:whisper")
+    made = transcriber.transcribe("talk.m4a", language="en", progress=print)
+    assert_type(made, lmtools.Transcript)
+    print([(word.word, word.start, word.changed) for word in made.words])
+    print(made.text, made.fallback, made.write("srt"))
+    return made
+
+
 def measures() -> tuple[float, float]:
     for measured in (lmtools.wer(lists()), lmtools.cer(lists()), lmtools.bleu(["a"], ["a"])):
         assert_type(measured, lmtools.Evaluation)

@@ -1,7 +1,7 @@
 """Pages that stand below another in the site's sidebar."""
 
 BELOW = {
-    "docs/rescoring": ("evaluation", "advanced"),
+    "docs/rescoring": ("evaluation", "advanced", "ears"),
     "docs/lms": ("models", "export", "speed"),
     "docs/python": ("api",),
     "docs/recipes": (

@@ -13,6 +13,7 @@ from lmtools.api.files import list_nbests
 from lmtools.api.weights import rescore, warn
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.options import build_keywords, describe_keywords, fill
@@ -247,6 +248,15 @@ def load(
 
 
 describe_keywords(load, LMSpec, Computing)
+
+
+def listen(asr: str, *, device: str = "cpu"):
+    """Return a recogniser that scores texts by sound, loaded: `whisper:DIR` (a Whisper model of
+    CTranslate2) or `ctc:DIR` (a model of Hugging Face with CTC). Its `score(texts, samples)` gives
+    the `log_prob` and `tokens` of each text, of `samples` (N,) at its `rate` a second. UserError
+    where there is no such model.
+    """
+    return open_door("ears", "listening:listen", "listen")(check_text(asr, "asr"), device)
 
 
 def set_threads(threads: int) -> None:

@@ -42,12 +42,9 @@ DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 def atomic_path(
     path, follow: bool = True, failures: tuple[type[Exception], ...] = ()
 ) -> Iterator[Path]:
-    """Yield an empty file of the same name elsewhere on the disk of `path`; on leaving without an
-    error it is flushed and renamed to `path`.
-
-    A link is followed, or replaced if not `follow`; a pipe or a device (/dev/stdout, /dev/null)
-    cannot be replaced and is given as it is. UserError if it cannot be written, also for those
-    `failures` by which a library says so.
+    """Yield an empty file of the same name on the disk of `path`; when the block ends well it is
+    flushed and takes that place. A link is followed, or replaced if not `follow`; a pipe or device
+    is given as it is. UserError if it cannot be written, also for `failures`.
     """
     if follow and os.path.exists(path) and not os.path.isfile(path):
         if os.path.isdir(path):
@@ -71,12 +68,9 @@ def is_stream(path) -> bool:
 
 @contextlib.contextmanager
 def atomic_directory(path, marker: str, follow: bool = True) -> Iterator[Path]:
-    """Yield an empty directory elsewhere on the disk of `path` that takes its place when the block
-    ends well, else is removed. A link is followed, or taken away if not `follow`, as at names that
-    the user did not give.
-
-    What stood at `path` is replaced only if it is an empty directory or one that holds the file
-    `marker`; UserError otherwise, and if the directory cannot be written.
+    """Yield an empty directory on the disk of `path` that takes its place when the block ends well.
+    What stood there is replaced only if it is empty or holds the file `marker`; a link is followed,
+    or taken away if not `follow`. UserError otherwise.
     """
     if not follow and os.path.islink(path):
         os.unlink(path)
@@ -113,11 +107,8 @@ def new_directory(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
-    """Yield a directory beside `path`, which is made if it has to be; it is removed in the end, and
-    what killed writers of `path` left before.
-
-    Errors of writing become a UserError about `path`: those of the disk, those that name something
-    in there, and `failures`.
+    """Yield a directory beside `path`, removed in the end with what killed writers left. Errors of
+    writing, and `failures`, become a UserError about `path`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +194,6 @@ def restore(folder: Path, path: Path) -> None:
 
 
 def short(name: str) -> str:
-    """Return a name, or what stands for it where it is long."""
     whole = os.fsencode(name)
     if len(whole) <= LONGEST_NAME:
         return name
@@ -249,7 +239,6 @@ def atomic_binary(path) -> Iterator[io.BufferedIOBase]:
 
 
 def copy_file(path, out) -> None:
-    """Copy the file as it is, whole or not at all."""
     with atomic_path(out, follow=False) as copy:
         shutil.copyfile(path, copy)
 
@@ -275,12 +264,8 @@ MOMENT = 0.05  # seconds between taking the lock and having written who took it,
 
 @contextlib.contextmanager
 def hold_lock(directory) -> Iterator[None]:
-    """Keep other processes from writing `directory` inside the block; UserError at once, naming it,
-    where one does.
-
-    The lock is on a file `.NAME.lock` beside the directory, so that the directory itself can be
-    moved or replaced. The kernel releases it when the process ends, however that happens; processes
-    that it started do not have it.
+    """Keep other processes from writing `directory`; UserError at once where one does. The lock is
+    on a file `.NAME.lock` beside it, and the kernel releases it when the process ends.
     """
     path = Path(os.path.realpath(directory))
     path = path.with_name(f".{path.name}.lock")

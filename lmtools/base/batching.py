@@ -58,11 +58,8 @@ def full_batch_size(model, sentences: Sequence) -> int:
 
 
 def plan_batches(costs: Sequence[int], rows: int | None, ragged: bool = False) -> list[list[int]]:
-    """Return indices into `costs` in batches of equal cost, each of `batch_size` sentences but for
-    the last of a cost; the cheapest first. `ragged`: of any costs, at most `rows` and
-    RAGGED_ROWS together, or one sentence.
-
-    `rows` None: sentences that are computed one by one, whose batches are any.
+    """Return indices into `costs` in batches of equal cost, the cheapest first. `ragged`: of any
+    costs, at most `rows` and RAGGED_ROWS together. `rows` None: batches are any.
     """
     result: list[list[int]] = []
     filled = 0  # rows of the last batch

@@ -88,7 +88,6 @@ class Shard(NamedTuple):
 
 WHOLE = Shard()
 
-
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of mallopt, see malloc.h of the GNU C library
 KEPT = 1 << 28  # bytes
 

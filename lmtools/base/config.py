@@ -40,7 +40,6 @@ class Loader(yaml.SafeLoader):
     """
 
     def get_single_node(self):
-        """Return the document."""
         node = super().get_single_node()
         sizes: dict[int, int] = {}  # values of each node, written without aliases; 0: inside it
 
@@ -148,8 +147,7 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
             inner = node.get(group) or {}
             if not isinstance(inner, dict):
                 raise UserError(
-                    f"{assignment}: '{group}' is a single setting, no group; leave out what"
-                    " follows it"
+                    f"{assignment}: '{group}' is a single setting, no group; drop what follows"
                 )
             node[group] = dict(inner)
             node = node[group]

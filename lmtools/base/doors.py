@@ -24,10 +24,12 @@ from lmtools.base.errors import UserError
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
+    "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ()),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
+    "transcribe": ("text, subtitles and times of recordings", ("transcribe",)),
     "translate": ("N-best lists of translations, by a translation model", ("translate",)),
     "vectors": ("vectors of sentences and words, and similarity", ("embed", "sts")),
 }
@@ -36,7 +38,6 @@ HOME = Path(__file__).parents[1]
 
 @functools.cache
 def find_doors() -> dict[str, ModuleType]:
-    """Return the doors that are there, by name."""
     return {
         name: importlib.import_module(f"lmtools.{name}")
         for name in DOORS

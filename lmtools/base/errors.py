@@ -97,6 +97,8 @@ EXTRAS = {
     "soundfile": "asr",
     "av": "asr",
     "tensorboard": "tensorboard",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 
 

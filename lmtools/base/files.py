@@ -48,7 +48,6 @@ REMEDIES = {
 
 
 def longest_line() -> int:
-    """Return the bytes that a line may have."""
     return current().max_line
 
 
@@ -106,11 +105,9 @@ def read_bytes(path, most: int | None = None) -> bytes:
 
 
 def read_lines(path) -> Iterator[tuple[int, str]]:
-    """Yield pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order
-    mark and CR before LF are dropped.
-
-    Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a
-    line longer than longest_line().
+    """Yield (line number from 1, line) of a UTF-8 text, lazily, without byte-order mark and CR
+    before LF. Only LF ends a line: others occur inside real transcripts. UserError for a line
+    longer than longest_line().
     """
     number = 0
     try:
@@ -235,7 +232,6 @@ def system_error(error: Exception) -> OSError:
 
 
 def remedy(error: OSError) -> str:
-    """Return the remedy of an operating-system error, in words."""
     return REMEDIES.get(error.errno, "check the path, its permissions and the disk")
 
 

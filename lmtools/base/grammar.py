@@ -91,7 +91,8 @@ def fit(
         place, subject = name_place(steps, titles, whole)
         name = told["what"].rpartition("field `")[2].rstrip("`")
         if "unknown field" in told["what"]:
-            known = list_keys(kind, steps)
+            types = list_types(kind, steps)
+            known = [field.encode_name for one in types for field in getattr(one, "fields", ())]
             close = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}:"
             cause, usual = f"unknown key {clip_value(name)}", f"{hint} rename it or drop it"
@@ -160,12 +161,6 @@ def list_types(kind, steps: list) -> list:
     return types
 
 
-def list_keys(kind, steps: list) -> list[str]:
-    """Return the keys of the object of the type `kind` at a path."""
-    types = list_types(kind, steps)
-    return [field.encode_name for one in types for field in getattr(one, "fields", ())]
-
-
 def step_into(kind, step) -> list:
     """Return the types of what stands at a key or place of a type."""
     fields = {field.encode_name: field.type for field in getattr(kind, "fields", ())}
@@ -174,7 +169,6 @@ def step_into(kind, step) -> list:
 
 
 def spell_expected(what: str) -> str:
-    """Return in words what msgspec expected."""
     if not (kinds := re.findall(r"`([^`]+)`", what)):
         return "a finite number" if "Number out of range" in what else what
     named = [WORDS.get(name, name) for name in kinds[0].split(" | ")]
@@ -290,7 +284,6 @@ def list_items(values, name: str, what: str = "texts") -> list:
 
 
 def list_texts(values, name: str) -> list[str]:
-    """Return the texts of a sequence or another iterable."""
     return [
         check_text(value, f"{name}[{place}]")
         for place, value in enumerate(list_items(values, name))

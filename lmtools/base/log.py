@@ -84,11 +84,9 @@ class ProgressBar:
 
     @property
     def plural(self) -> str:
-        """Return the unit of several."""
         return "MB" if self.unit == BYTES else f"{self.unit}s"
 
     def amount(self, value: float) -> str:
-        """Return a number of units in figures."""
         if self.unit == BYTES:
             return f"{value / 1e6:,.1f}"
         return f"{value:,}" if isinstance(value, int) else f"{value:,.{1 if value < 100 else 0}f}"

@@ -69,7 +69,10 @@ def check_options(instance) -> None:
         if kind == dict[str, float]:
             map_numbers(value, name)
         elif typing.get_origin(kind) is list:
-            check_items(value, name, typing.get_args(kind)[0], declared)
+            for place, item in enumerate(list_items(value, name, "values")):
+                check_value(item, f"{name}[{place}]", typing.get_args(kind)[0], declared)
+                if declared.choices:
+                    check_among(item, name, declared.choices)
         elif declared.choices:
             check_among(check_text(value, name), name, declared.choices)
         elif declared.path:
@@ -84,14 +87,6 @@ CHECKS = {int: check_whole, float: check_number, str: check_text}
 def check_value(value, name: str, kind: type, declared: Option) -> None:
     """Raise UserError for what is no number or text that a declared option takes."""
     CHECKS[kind](value, name, *([] if declared.least is None else [kind(declared.least)]))
-
-
-def check_items(value, name: str, kind: type, declared: Option) -> None:
-    """Raise UserError for what is no sequence of values that a declared option takes."""
-    for place, item in enumerate(list_items(value, name, "values")):
-        check_value(item, f"{name}[{place}]", kind, declared)
-        if declared.choices:
-            check_among(item, name, declared.choices)
 
 
 def parse_option(kind: type, name: str, text: str):

@@ -38,7 +38,6 @@ def add_seal(tree: Mapping) -> dict:
 
 
 def add_yaml_seal(text: str) -> str:
-    """Return the text of a YAML mapping with its seal, as its last line."""
     return f"{text}{SEAL}: {digest(yaml.safe_load(text))}\n"
 
 

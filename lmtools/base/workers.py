@@ -53,7 +53,6 @@ class Work:
     forks: bool = False
 
     def bind(self) -> Callable:
-        """Return the function of an item alone."""
         return partial(self.act, self.load()) if self.load else self.act
 
     def begin(self) -> Callable:
@@ -72,14 +71,10 @@ def map_ordered(
     remedy: str = REMEDY,
     context: Context | None = None,
 ) -> Iterator[Result]:
-    """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or there is one
-    item.
-
-    `act` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()`
-    returns, called once a process, is its first argument. An item is taken when it is needed, AHEAD
-    * nj at most before their results are. An exception of `act` is raised here in the place of its
-    result; UserError, within seconds, when a worker is killed: what died, and the `remedy`.
-    Processes have the settings of `context`, or those of the caller.
+    """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or one item. `act`
+    is pickled once; what `load()` returns, called once a process, is its first argument. Items are
+    taken when needed, AHEAD * nj before their results. An exception of `act` is raised in the place
+    of its result, and UserError, with the `remedy`, when a worker is killed.
     """
     work = Work(act, load, context or current())
     return (result for _, result in run_numbered(work, items, nj, remedy))
@@ -161,7 +156,6 @@ class WorkerPool:
             worker.connection.close()
 
     def submit(self, item) -> Future:
-        """Return the future result for an item."""
         if len(self.workers) < self.nj:
             try:
                 self.workers.append(Worker(self))
@@ -231,7 +225,6 @@ class Worker:
                 future.set_exception(error)
 
     def result(self, item):
-        """Return the result of the process for an item."""
         if self.pool.death:
             raise self.pool.death
         message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)

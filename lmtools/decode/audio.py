@@ -7,11 +7,13 @@ import io
 import itertools
 import math
 import os
+from collections.abc import Iterator
 
 import numpy as np
 
 from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import cannot
+from lmtools.base.log import say
 from lmtools.decode.utterances import MEDIA, Utterance, check_file
 from lmtools.formats import kaldi_io
 
@@ -97,6 +99,68 @@ def run_command(command: str) -> bytes:
     with kaldi_io.open_output(command) as stream:
         blocks = iter(lambda: stream.read(min(1 << 20, len(stream.peek(1 << 20)))), b"")
         return b"".join(blocks)
+
+
+# what a file may be for FFmpeg: sound and film, no list of other files
+CONTAINERS = (
+    "aac,ac3,aiff,amr,asf,au,avi,caf,flac,flv,matroska,webm,mov,mp4,m4a,3gp,mp3,mpeg,mpegts,"
+    "nistsphere,ogg,w64,wav,wv"
+)
+
+
+def stream_samples(source, rate: int, where: str) -> Iterator[np.ndarray]:
+    """Yield the sound of a file, or of an open binary file, in blocks (N,) float32 in [-1, 1] at
+    `rate`, all channels mixed into one; in constant memory.
+
+    Packets that are damaged are passed over, and said. UserError for what holds no sound.
+    """
+    import av
+
+    damaged = heard = 0
+    mixer = av.AudioResampler(format="flt", layout="mono", rate=rate)
+    try:
+        with open_media(source) as media:
+            for packet in media.demux(media.streams.audio[0]):
+                try:
+                    frames = packet.decode()
+                except av.InvalidDataError:
+                    damaged += 1
+                    continue
+                for frame in frames:
+                    frame.pts = None  # times that jump are no reason to stop
+                    yield from (part.to_ndarray().reshape(-1) for part in mixer.resample(frame))
+                    heard += frame.samples
+            if heard:
+                yield from (part.to_ndarray().reshape(-1) for part in mixer.resample(None))
+    except (OSError, ValueError, IndexError) as error:  # FFmpeg's are of these kinds
+        cause = "no sound in it" if isinstance(error, IndexError) else error
+        raise no_audio(where, cause) from None
+    if not heard:
+        raise UserError(f"{where}: no samples there; record it again, or take it out")
+    if damaged:
+        say(f"warning: {where}: {damaged} damaged packets were passed over")
+
+
+def open_media(source):
+    """Open a file, or an open binary file, as sound or film."""
+    import av
+
+    options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file"}
+    return av.open(source, options=options, metadata_errors="ignore")
+
+
+def measure_sound(source, where: str) -> float:
+    """Return the seconds that a file says it lasts; 0 where it does not say. UserError for what is
+    no sound.
+    """
+    try:
+        with open_media(source) as media:
+            stream = media.streams.audio[0]
+            own = float(stream.duration * stream.time_base) if stream.duration else 0.0
+            return own or (media.duration or 0) / 1e6
+    except (OSError, ValueError, IndexError) as error:
+        cause = "no sound in it" if isinstance(error, IndexError) else error
+        raise no_audio(where, cause) from None
 
 
 def read_part(sound, utterance: Utterance, where: str) -> np.ndarray:

@@ -29,15 +29,14 @@ def arguments(parser):
     parser.epilog = "\n".join(
         f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
     ).replace("%", "%%")
-    group = parser.groups["input"]
     help_text = "recogniser, and the directory of its model"
     names = "|".join(f"{name}:DIR" for name in RECOGNISERS)
-    group.add_argument("--asr", metavar=names, required=True, help=help_text)
+    parser.add("--asr", metavar=names, required=True, help=help_text)
     help_text = (
         "recordings (FLAC, WAV, MP3, M4A ..): one file, a directory of any depth, or Kaldi's"
         " wav.scp with its `segments`, if any"
     )
-    group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
+    parser.add("--audio", metavar="DIR", required=True, help=help_text)
     help_text = (
         "Kaldi text with the references (default: `text` beside wav.scp, or LibriSpeech's"
         " *.trans.txt)"

@@ -62,28 +62,29 @@ def name_length(utt: str, length: int) -> str:
 
 
 def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
-    """Return what names an utterance's part: speaker, speaker=F, label, length; else UserError."""
+    """Return what names an utterance's part: speaker, NAME=F, label, length; else UserError."""
     kind, _, path = by.partition("=")
     if by == LENGTH:
         return name_length
     if by == "label" and segments:
         return lambda utt, _: segments[utt].label
-    if kind == "speaker" and path:
-        speakers = kaldi_text.read(path)
-        return lambda utt, _: look_up(speakers, utt, path)
+    if path and kind.isidentifier() and kind not in (LENGTH, "label", WORDS):
+        parts = kaldi_text.read(path)
+        return lambda utt, _: look_up(parts, utt, by)
     if by == "speaker":
         return lambda utt, _: segments[utt].speaker if segments else name_speaker(utt)
     more = "; label needs an stm as --ref and a ctm as --hyp" if kind == "label" else ""
     raise UserError(
-        f"--by {by}: parts are speaker, speaker=F (Kaldi's utt2spk), length, label and"
-        f" {WORDS}{more}"
+        f"--by {by}: parts are speaker, speaker=F (Kaldi's utt2spk), NAME=F (any utt2NAME), length,"
+        f" label and {WORDS}{more}"
     )
 
 
-def look_up(speakers: Mapping[str, str], utt: str, path: str) -> str:
-    if utt not in speakers:
-        raise UserError(f"{path}: has no speaker of {utt!r}; give the utt2spk of these utterances")
-    return speakers[utt]
+def look_up(parts: Mapping[str, str], utt: str, by: str) -> str:
+    if utt not in parts:
+        kind, _, path = by.partition("=")
+        raise UserError(f"{path}: has no {kind} of {utt!r}; give the map of these utterances")
+    return parts[utt]
 
 
 @dataclass
@@ -97,7 +98,6 @@ class WordErrors:
     spoken: Counter = field(default_factory=Counter)
 
     def add(self, step: str, ref: str, hyp: str) -> None:
-        """Count one step of an alignment."""
         if step != "I":
             self.spoken[ref] += 1
         if step == "S":

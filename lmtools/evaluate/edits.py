@@ -55,7 +55,6 @@ class Alignment:
 
     @property
     def counts(self) -> Counts:
-        """The error counts."""
         tags = [tag for tag, _, _ in self.edits]
         return Counts(*map(tags.count, LETTERS), self.length)
 

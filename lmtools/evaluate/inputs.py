@@ -56,10 +56,8 @@ def load_plain(path: str) -> Texts:
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
-    """Return the references in files: those of their lists, or else their texts themselves; of
-    several files several an utterance.
-
-    UserError where an utterance of the one file is not in the other.
+    """Return the references in files: of their lists, or their texts; of several files several an
+    utterance. UserError where the files have other utterances.
     """
     first, *more = [own_references(source) for source in sources]
     if not more:
@@ -110,8 +108,7 @@ def same_length(ref: Texts, hyp: Texts) -> None:
     """Raise UserError unless two plain texts have as many lines."""
     if len(ref.texts) != len(hyp.texts):
         raise UserError(
-            f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
-            " line a reference line"
+            f"{hyp.path}: {len(hyp.texts)} lines, {len(ref.texts)} in {ref.path}; give as many"
         )
 
 
@@ -172,8 +169,7 @@ class TextRules:
         """Return the rules of a global map; UserError beside `others`."""
         if any(others):
             raise UserError(
-                f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
-                " --map-words"
+                f"{path}: --glm has rules of its own; leave out --normaliser, --unify, --map-words"
             )
         glm = open_door("nist", "glm:GlobalMap", "--glm")(path)
         return cls(str, glm.signature, glm)

@@ -95,8 +95,7 @@ class ErrorRate:
         """Return a hypothesis aligned in the metric's units; UserError for several references."""
         if not isinstance(ref, str):
             raise UserError(
-                f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
-                " bleu, chrf or ter"
+                f"{len(ref)} references: {self.title} takes one; give one, or take bleu, chrf, ter"
             )
         if self.nist:
             return find_nist_aligner()(ref, hyp, self.nist)
@@ -135,7 +134,6 @@ class ErrorRate:
         return f"{split}; {counts.length} {self.unit}"
 
     def change(self, fields: Mapping) -> "ErrorRate":
-        """Return the metric with what its options change."""
         return replace(self, **fields)
 
     @property

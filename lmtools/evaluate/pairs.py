@@ -16,11 +16,9 @@ BLOCK = 1 << 22  # counts of n-grams held at once
 
 
 def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.ndarray:
-    """Return the quality of each text with text refs[j] as its reference: floats (texts, refs),
-    METRICS[metric]'s `gain`.
-
-    Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to
-    sacrebleu's), minus percent for TER.
+    """Return the quality of each text with text refs[j] as its reference, (texts, refs):
+    METRICS[metric]'s `gain`, minus errors for WER and CER, percent for BLEU and chrF, minus percent
+    for TER.
     """
     name = metric.partition(":")[0] if not getattr(METRICS[metric], "nist", None) else metric
     return PAIRS.get(name, one_by_one)(METRICS[metric], texts, np.asarray(refs, dtype=np.int64))

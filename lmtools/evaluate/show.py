@@ -105,7 +105,6 @@ def missing_line(evaluation: Evaluation) -> str:
 
 
 def oracle_line(metric: str, curve: np.ndarray) -> str:
-    """Return the oracle at some list depths."""
     depths = [depth for depth in DEPTHS if depth < len(curve)] + [len(curve)]
     return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(
         f"{depth}: {curve[depth - 1]:.2f}" for depth in depths
@@ -113,7 +112,6 @@ def oracle_line(metric: str, curve: np.ndarray) -> str:
 
 
 def bootstrap_line(result: Bootstrap) -> str:
-    """Return the paired bootstrap in one line."""
     low, high = result.difference_interval
     share = (
         f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap"
@@ -126,7 +124,6 @@ def bootstrap_line(result: Bootstrap) -> str:
 
 
 def groups_line(by: str, result: GroupTests) -> str:
-    """Return the tests with whole groups as units in one line."""
     kind = by.partition("=")[0]
     return (
         f"by whole {kind}s ({result.groups}: {result.better} better, {result.worse} worse):"
@@ -135,7 +132,6 @@ def groups_line(by: str, result: GroupTests) -> str:
 
 
 def sacre_line(result: SacrePaired) -> str:
-    """Return sacrebleu's paired bootstrap in one line."""
     seed = f"seed {result.seed}" if result.seed is not None else "no seed"
     settings = (
         f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean"

@@ -193,16 +193,29 @@ class GroupTests:
     flips_p: float
 
 
-def compare_groups(first: np.ndarray, second: np.ndarray, metric: str, seed: int) -> GroupTests:
-    """Return the tests of two systems' statistics (groups, width), each summed over the utterances
-    of a group (Bisani and Ney 2004 draw speakers where utterances depend on them).
+def compare_groups(
+    first: np.ndarray, second: np.ndarray, groups: Sequence[str], metric: str, seed: int
+) -> GroupTests:
+    """Return the tests of two systems' statistics (utterances, width), summed over the utterances
+    of a group (Bisani and Ney 2004 draw speakers where utterances depend on them); `groups` has the
+    group of each utterance.
     """
     measure = METRICS[metric]
+    places = {name: place for place, name in enumerate(dict.fromkeys(groups))}
+    first, second = (
+        sum_groups(statistics, [places[name] for name in groups]) for statistics in (first, second)
+    )
     gains = measure.score(second) - measure.score(first)
     gains = np.nan_to_num(gains if measure.lower_is_better else -gains)
     better, worse = int((gains > 0).sum()), int((gains < 0).sum())
     p = paired_bootstrap(first, second, metric, seed).p
     return GroupTests(len(first), better, worse, p, flip_signs(first, second, metric, seed))
+
+
+def sum_groups(statistics: np.ndarray, places: Sequence[int]) -> np.ndarray:
+    sums = np.zeros((max(places) + 1, statistics.shape[1]), dtype=statistics.dtype)
+    np.add.at(sums, places, statistics)
+    return sums
 
 
 def flip_signs(first: np.ndarray, second: np.ndarray, metric: str, seed: int) -> float:
@@ -220,3 +233,14 @@ def flip_signs(first: np.ndarray, second: np.ndarray, metric: str, seed: int) ->
     observed = abs(score(first.sum(0)) - score(second.sum(0)))
     far = int((np.abs(differences) >= observed - 1e-9).sum())
     return float(far / len(flips) if exact else (far + 1) / (len(flips) + 1))
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p of several tests: the k-th smallest of n times n - k + 1, at least
+    those of smaller ones, at most 1 (Holm 1979).
+    """
+    order = np.argsort(chances, kind="stable")
+    raised = np.asarray(chances, dtype=float)[order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(raised))
+    return adjusted.tolist()

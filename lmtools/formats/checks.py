@@ -143,7 +143,6 @@ def component(name: str, where: str) -> str:
 
 
 def list_names(names: Collection[str]) -> str:
-    """List names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
 
 

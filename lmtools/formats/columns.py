@@ -29,10 +29,8 @@ REMEDY = "give one number for each hypothesis, in the order of the lists, or lin
 
 
 def read_column_file(path, nbests: Sequence[NBest], source) -> ScoreTable:
-    """Read the column in `path`, a score file or plain numbers, of the lists read from `source`.
-
-    A table of plain numbers has no signature, tokens or hash of lists. UserError with the line for
-    what is neither, and for numbers that are not one a hypothesis.
+    """Read the column in `path`, a score file or plain numbers (without signature, tokens or hash),
+    of the lists from `source`. UserError with the line for what is neither.
     """
     if Path(path).is_dir():
         return plain_table(nbests, read_directory(path, nbests, source))
@@ -71,7 +69,6 @@ def read_numbers(path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, 
 def read_ordered(
     path, lines: Iterable[tuple[int, str]], nbests: Sequence[NBest], source
 ) -> list[list[float]]:
-    """Read the numbers of each list, from a file in their order."""
     due = sum(len(nbest.hyps) for nbest in nbests)
     values: list[float] = []
     where = str(path)

@@ -92,17 +92,14 @@ def strip_marks(nbest: NBest) -> NBest:
 
 
 def texts_of(nbest: NBest) -> list[str]:
-    """Return the texts of all hypotheses and references of a list."""
     return [*(hyp.text for hyp in nbest.hyps), nbest.ref or "", *nbest.more_refs]
 
 
 def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: bool = False) -> NBest:
-    """Merge the hypotheses that `normalise` makes the same words, at their best rank.
-
-    What stays is the hypothesis of the best total (`find_total`; the best rank of equals, and where
-    no total is known), as it was; in a pool it is of all the systems that had it. With `mass` each
-    has the score MASS: the log of the sum of the probabilities of all that were merged. UserError
-    about `source` where no total is known then.
+    """Merge the hypotheses that `normalise` makes the same words, at their best rank; the one of
+    the best total stays (the best rank of equals), in a pool as one of all its systems. With `mass`
+    each has the score MASS, the log of the summed probabilities. UserError about `source` where
+    that needs a total and none is known.
     """
     total = find_total(nbest)
     if mass and nbest.hyps and total is None:

@@ -41,7 +41,6 @@ class Journal:
         return digest({**tree, "of": self.subject})
 
     def read(self) -> dict[str, JournalEntry]:
-        """Return the last entry of each utterance."""
         entries = {}
         for number, line in raw_lines(self.path) if self.path.is_file() else ():
             with contextlib.suppress(*UNREADABLE):

@@ -115,8 +115,7 @@ class Stream:
             return None
         if before not in (b"", b"\n") or len(key) >= LONGEST_KEY:
             raise UserError(
-                f"{self.place()}: no key at the start of the line; write `key value`, or give a"
-                " Kaldi archive"
+                f"{self.place()}: no key at the start; write `key value`, or give a Kaldi archive"
             )
         self.head = end
         if self.peek() in (b" ", b"\t"):
@@ -151,7 +150,6 @@ def open_file(path, start: int = 0) -> Iterator[Stream]:
 
 @contextlib.contextmanager
 def open_standard_input() -> Iterator[Stream]:
-    """Open standard input."""
     yield Stream(sys.stdin.buffer, "-")
 
 
@@ -193,10 +191,7 @@ def start_command(command: str, **options) -> subprocess.Popen:
 def check_status(command: str, status: int) -> None:
     """Raise UserError if a command failed."""
     if status:
-        raise UserError(
-            f"{command}: the command failed with status {status}; run it by itself and see what it"
-            " says"
-        )
+        raise UserError(f"{command}: the command failed with status {status}; run it by itself")
 
 
 @contextlib.contextmanager

@@ -37,11 +37,8 @@ NUMBERED = np.dtype([("size", "i1"), ("value", "<i4")])  # an int as Kaldi's bas
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One entry of a table: its key and the stream that stands at its value, which must be read
-    before the next entry is asked for.
-
-    `binary` says whether Kaldi's mark of binary data was there (it is read); `where` is
-    `path:line`, or names key and byte of binary data.
+    """One entry of a table: its key, and the stream at its value, which must be read before the
+    next one. `binary`: Kaldi's mark was there; `where` is its place.
     """
 
     key: str

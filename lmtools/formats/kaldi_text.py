@@ -20,11 +20,8 @@ def recognises(path: Path, first: str) -> bool:
 def rows(
     path, text: bool = True, repeated: str = "keep one of them"
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield (line number from 1, utterance id, words joined by single spaces); UserError for a line
-    without id or a repeated id, of which `repeated` is the remedy.
-
-    The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no
-    `text` may be anything.
+    """Yield (line number, utterance id, words); the id ends at a space or tab, words at any white
+    space. UserError for a line without id or a repeated one, with the remedy `repeated`.
     """
     utterances = Utterances()
     for number, line in read_text(path, nul=True) if text else read_lines(path):

@@ -34,10 +34,8 @@ def attach_refs(
 def attach_lines(
     nbests: Sequence[NBest], texts: Mapping[str, Sequence[str]], nbest_path
 ) -> list[NBest]:
-    """Attach the references of `texts`, by path, to `nbests` in their order: several to each list
-    where there are several files.
-
-    UserError unless each has as many as there are lists.
+    """Attach the references of `texts`, by path, to `nbests` in their order. UserError unless each
+    has as many as there are lists.
     """
     for path, refs in texts.items():
         if len(nbests) != len(refs):
@@ -52,11 +50,8 @@ def attach_lines(
 
 
 def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[Item, str | None]]:
-    """Yield each item from `source` with its reference, one by one: by its `utt` from the texts
-    `ref`, in their order from the plain text `ref_lines`, or None without either.
-
-    UserError for an item that the references lack, and for lines that are more or fewer than the
-    items.
+    """Yield each item from `source` with its reference: by its `utt` from `ref`, in order from
+    `ref_lines`, or None. UserError for what the references lack, and for other numbers of lines.
     """
     if ref_lines:
         lines, count = plain.read(ref_lines), 0
@@ -77,7 +72,6 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
 
 
 def other_number(path, lines: int, utterances: str, source) -> UserError:
-    """Return the error on references that are not one an utterance."""
     return UserError(
         f"{path}: {lines} lines for {utterances} in {source}; give one line each, in their order"
     )
@@ -102,10 +96,8 @@ class Side(NamedTuple):
 
 
 def join_ids(wanted: Side, given: Side, what: str) -> dict[str, str]:
-    """Return which of the ids `given` stands for each one `wanted`: the same one, or if that is not
-    so of all, the one alike by the first of RULES by which all differ and are found, which is said.
-
-    UserError, which shows the first two, where there is none; `what` is missing.
+    """Return which of the ids `given` stands for each one `wanted`: the same, or the one alike by
+    the first of RULES that finds all, which is said. UserError otherwise; `what` is missing.
     """
     if found := pair_ids(wanted.ids, given.ids):
         rule, pairs = found
@@ -139,7 +131,6 @@ def pair_ids(wanted: Collection[str], given: Collection[str]) -> tuple[str, dict
 
 
 def alike(wanted: Collection[str], given: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each rule with the ids that are alike by it, one each."""
     for rule, change in RULES.items():
         forms = {utt: [change(utt)] for utt in wanted}
         yield rule, match(forms, {utt: change(utt) for utt in given})

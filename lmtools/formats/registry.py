@@ -155,11 +155,8 @@ def bind_options(function: Callable, options: Mapping[str, str]) -> Callable:
 
 
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
-    """Return the name of the format of the file or directory `path`, or `default` if none
-    recognises it; UserError if that is None too.
-
-    UserError, which says what it is, for what can hold neither lists nor lattices: language models,
-    wrongly named archives.
+    """Return the name of the format of `path`, or `default` if none recognises it. UserError if
+    that is None too, and for what can hold neither lists nor lattices.
     """
     if path == "-" or (is_pipe(path) and default is None):
         what = "standard input" if path == "-" else f"{path}: a pipe"

@@ -64,8 +64,7 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
         expected = len(log_prob.setdefault(utt, [])) + 1
         if int(match[2]) != expected:
             raise UserError(
-                f"{path}:{line}: utterance {utt!r} has rank {match[2]} where {expected} is due;"
-                " score the lists again"
+                f"{path}:{line}: utterance {utt!r} has rank {match[2]}, not {expected}; score again"
             )
         log_prob[utt].append(value)
         tokens.setdefault(utt, []).append(int(match[4]))
@@ -98,10 +97,7 @@ def header(path, line: str) -> Mapping[str, str]:
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
-        raise UserError(
-            f"{path}:1: no header; score files start with `{HEADER}{{...}}`, as `lmtools score`"
-            " writes them"
-        )
+        raise UserError(f"{path}:1: no header; score files start with `{HEADER}{{...}}`")
     return signature
 
 
@@ -144,8 +140,7 @@ def writing(
                     continue
                 if not np.isfinite(value):
                     raise UserError(
-                        f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
-                        " model gave no number"
+                        f"{path}: the score of {nbest.utt}#{rank} is {value}; see what is wrong"
                     )
                 out.write(f"{nbest.utt}#{rank}\t{float(value)!r}\t{int(count)}\n")
             total += hash_list(nbest)
@@ -168,8 +163,7 @@ def join_parts(paths: Sequence, out) -> None:
             last = str(rows[0] if rows else "").startswith(LAST) and len(set(rows)) == 1
             if number and not last and (len(rows) != 1 or None in rows):
                 raise UserError(
-                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, in parts on"
-                    " machines of one kind"
+                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, on like machines"
                 )
             if not number and len(set(rows)) > 1:
                 raise UserError(
@@ -187,11 +181,8 @@ def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np
 
 
 def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
-    """Raise UserError unless `table`, read from `path`, was made of exactly `nbests`, read from
-    `source`.
-
-    It names both and the first utterance that the table lacks, has too much or has in another
-    length.
+    """Raise UserError, naming the first utterance that differs, unless `table`, read from `path`,
+    was made of exactly `nbests`, read from `source`.
     """
     lengths = {nbest.utt: len(nbest.hyps) for nbest in nbests}
     missing = [utt for utt, length in lengths.items() if length and utt not in table.log_prob]

@@ -13,12 +13,9 @@ NUMBER = re.compile(r"[-_][^-_]*$")
 
 
 def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list[int]]:
-    """Return the sessions of lists, each the places of its lists in order: those of a file of
-    Kaldi's (`segments`: a recording by time; `utt2spk` or the like: in the lists' order), or by the
-    extra `session` of the lists, or else by their ids up to the last `-` or `_`, as LibriSpeech
-    has it (speaker-chapter-utterance).
-
-    UserError for an utterance that the file, or some of the lists, say nothing of.
+    """Return the sessions of lists, the places of each in order: those of a file of Kaldi's
+    (`segments`, by time; `utt2spk` or the like), of the extra `session`, or of ids up to the last
+    `-` or `_`. UserError for an utterance that file or lists say nothing of.
     """
     names = SessionNames(path, {} if path else read_extras(nbests))
     sessions: dict[str, list[int]] = {}

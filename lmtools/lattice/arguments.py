@@ -26,7 +26,6 @@ def check_lattice(value, name: str) -> Lattice:
 
 
 def check_weights(value, name: str) -> Mapping[str, float]:
-    """Return finite weights by the names of scores."""
     check_mapping(value, name, "a mapping of names to weights")
     return {key: check_number(weight, f"{name}[{key!r}]") for key, weight in value.items()}
 

@@ -72,7 +72,6 @@ def find_ends(lattice: Lattice) -> Iterator[Row]:
 
 
 def find_ways(lattice: Lattice) -> Iterator[Row]:
-    """Yield rows of states that are on no path."""
     reached, living = reachable(lattice), alive(lattice)
     lost = len(lattice.finals) and not living[lattice.start]
     yield "no path", [lost], f"from state {lattice.start} to a final state"
@@ -102,7 +101,6 @@ def find_values(lattice: Lattice) -> Iterator[Row]:
 
 
 def find_words(lattice: Lattice) -> Iterator[Row]:
-    """Yield rows of words."""
     split = [(word, None if word is None else word.split()) for word in lattice.words]
     yield "empty word", [parts == [] for _, parts in split], partial(describe_arc, lattice)
     spaced = [bool(parts) and parts != [word] for word, parts in split]
@@ -119,7 +117,6 @@ def describe_final(lattice: Lattice, final: int) -> str:
 
 
 def inside(lattice: Lattice, states: np.ndarray) -> np.ndarray:
-    """Return which of these are numbers of states."""
     return (states >= 0) & (states < lattice.states)
 
 

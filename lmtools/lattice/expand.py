@@ -111,8 +111,7 @@ def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
     """Raise UserError where a new score would hide one of the lattice."""
     if taken := [name for name in lms if name in lattice.scores]:
         raise UserError(
-            f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the language model"
-            " another name"
+            f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the LM another name"
         )
 
 
@@ -166,7 +165,6 @@ class Columns:
         self.size, self.room = len(first[0]), list(first)
 
     def add(self, values: Sequence[np.ndarray]) -> None:
-        """Append one array a column."""
         size = self.size + len(values[0])
         for place, (column, new) in enumerate(zip(self.room, values, strict=True)):
             if size > len(column):

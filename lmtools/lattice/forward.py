@@ -83,9 +83,7 @@ def changes(values: np.ndarray) -> np.ndarray:
 def through(
     lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.maximum, scale: float = 1.0
 ):
-    """Return the score of all paths through each arc (A,), to each final state (F,), and of all, a
-    float.
-
+    """Return the score of all paths through each arc (A,), to each final state (F,), and of all.
     UserError where no path is possible.
     """
     arcs, finals = (

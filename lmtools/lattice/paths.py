@@ -191,12 +191,9 @@ def as_nbest(
     ref: str | None = None,
     total: bool = False,
 ) -> NBest:
-    """Return the n best distinct hypotheses with the sums of their best paths, all scores
-    unweighted.
-
-    `total` adds the path's weighted score, which formats with room for one score take and tuning
-    has no use for. A lattice without arcs and scores gets 0 for the names in `weights`, so that all
-    lists of a set have the same ones.
+    """Return the n best distinct hypotheses with the unweighted sums of their best paths; `total`
+    adds the weighted one. A lattice without arcs and scores gets 0 for the names in `weights`, as
+    all lists of a set.
     """
     none = {} if lattice.words else {name: 0.0 for name in weights if name != WORDS}
     hyps = []

@@ -165,7 +165,6 @@ def split_phases(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def branch_filters(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the filters of p, q and r."""
     even, odd = split_phases(weight)
     both = even.clone()
     both[-len(odd) :] += odd

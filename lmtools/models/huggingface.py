@@ -17,12 +17,10 @@ from lmtools.models.transformer import TransformerConfig, real_positions
 
 
 def load_pretrained(directory: str, choose: Callable, wanted: str):
-    """Load the model and the tokenizer of a local directory, of the class AutoModel and what
-    `choose(configuration)` adds to its name; return that, the model, the tokenizer. `wanted` is
-    what they are called in messages.
-
-    UserError without them, without some weights of a class that adds a head, and where either an
-    encoder with a decoder or pairs of texts (ForSeq2SeqLM) are without the other.
+    """Load the model and tokenizer of a local directory, of AutoModel and what
+    `choose(configuration)` adds to its name; return that and both. `wanted`: their name in
+    messages. UserError without them, a head's weights, or where an encoder-decoder and pairs of
+    texts do not meet.
     """
     try:
         import transformers
@@ -50,8 +48,7 @@ def load_pretrained(directory: str, choose: Callable, wanted: str):
         raise UserError(f"hf:{directory}: {cause[:200]}; give {wanted}") from None
     if kind and (missing := sorted(report["missing_keys"])):  # they would be random numbers
         raise UserError(
-            f"hf:{directory}: no weights for {missing[0]} and {len(missing) - 1} others; give"
-            f" {wanted}"
+            f"hf:{directory}: no weights of {missing[0]}, {len(missing) - 1} more; give {wanted}"
         )
     return kind, model, tokenizer
 
@@ -61,8 +58,7 @@ def check_files(directory: str) -> None:
     if not (Path(directory) / "config.json").is_file():
         cause = "no config.json there" if Path(directory).exists() else "no such directory"
         raise UserError(
-            f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that"
-            " save_pretrained wrote"
+            f"hf:{directory}: {cause}, nothing is fetched; give a directory of save_pretrained"
         )
     if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
         remedy = (
@@ -85,7 +81,6 @@ def check_pairs(directory: str, able: bool, pairs: bool) -> None:
 
 
 def hash_directory(directory) -> str:
-    """Return the hash of the files in a model's directory."""
     paths = Path(directory).iterdir()
     files = sorted(p for p in paths if p.is_file() and not p.name.startswith("."))
     return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()

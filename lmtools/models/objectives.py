@@ -254,7 +254,6 @@ class TwoWay(Objective):
 
 
 def excluded_ids(objective) -> tuple[int, ...]:
-    """Return the special ids that an objective never predicts."""
     return tuple(i for i in (PAD, EOS, BOS, MASK) if i not in objective.ends)
 
 

@@ -40,8 +40,7 @@ class Optim:
         for name in ("momentum", "shrink"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
-                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a"
-                    " number"
+                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give one"
                 )
 
 

@@ -127,17 +127,14 @@ def check_size(units: int, slots: int) -> None:
     """Raise UserError where an alignment would take too much memory."""
     if (units + 1) * (slots + 1) > MOST:
         raise UserError(
-            f"{units} words to align with {slots} slots are too many; cut the recording into"
-            " utterances"
+            f"{units} words to align with {slots} slots are too many; cut the recording"
         )
 
 
 def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
-    """Return for each of W units the slot that it is put into, or None for one of its own: the
-    alignment of the highest sum, by dynamic programming.
-
-    `gains` (W, S) are what unit i gains in slot j over leaving the slot empty, `losses` (W,) what a
-    slot of its own costs. Among equals units share slots, the last ones possible.
+    """Return for each of W units its slot, or None for one of its own, of the highest sum: `gains`
+    (W, S) of unit i in slot j over leaving it empty, `losses` (W,) of own slots. Among equals units
+    share slots, the last possible.
     """
     units, slots = gains.shape
     best = np.zeros((units + 1, slots + 1), dtype=np.int64)

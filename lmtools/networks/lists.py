@@ -43,11 +43,9 @@ def rank_lists(
     source,
     score: str | None = None,
 ) -> Iterator[tuple[NBest, np.ndarray]]:
-    """Yield each list, best hypothesis first, and their totals (hypotheses,): of `weights` with the
-    columns of all lists, or the lists' own `score` (by default `total`, else that of `mbr`).
-
-    One list at a time is in memory, if `nbests` are. Doubts about a score of the lists are said at
-    the end. UserError as of `rescore`.
+    """Yield each list, best hypothesis first, and totals (hypotheses,): of `weights` with all
+    columns, or of the lists' `score` (by default `total`, else as `mbr`). One list at a time is in
+    memory; doubts are said at the end.
     """
     if weights is not None:
         derived = [name for name in (*DERIVED, "rank") if name in weights.features]

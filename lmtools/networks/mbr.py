@@ -42,10 +42,9 @@ class Prepared:
 def decode_mbr(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, rounds: int = ROUNDS
 ) -> ConfusionNetwork:
-    """Return the network of a lattice, whose paths have the probability softmax(scale * score), in
-    which the words of the least expected error are chosen; with `rounds` 0 those of the best path.
-
-    UserError where no path is possible, there is a cycle, or the lattice is too large.
+    """Return the network of a lattice with path probabilities softmax(scale * score), in which the
+    words of least expected error are chosen; with `rounds` 0 the best path's. UserError for no
+    path, a cycle, or a lattice too large.
     """
     prepared = prepare(lattice, weights, scale)
     rows = {word: row for row, word in enumerate(prepared.words)}

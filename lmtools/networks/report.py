@@ -35,7 +35,6 @@ class WordConfidences:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The chosen words by utterance."""
         return {utt: network.text for utt, network in self.networks.items()}
 
     @cached_property

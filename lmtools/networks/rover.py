@@ -76,13 +76,10 @@ def merge_output(rows: list[Row], output: Sequence[Token], systems: int) -> list
 def trace_back(
     rows: Sequence[Row], output: Sequence[Token], band: int = BAND
 ) -> list[tuple[int | None, Token | None]]:
-    """Return the alignment of a network with an output, in order: the slot, None for a new one, and
-    the token, None for none. UserError where it would take too much memory.
-
-    Every word of a slot is a row of its own in the dynamic programming, as in NIST's: which of
-    equal ways is taken depends on it. A way that leaves the `band` has more tokens alone than it
-    is wide; it is widened until they cost more than the way found, which is then, ties included,
-    that of the whole table.
+    """Return the alignment of a network with an output, in order: slot (None: a new one) and token
+    (None: none). Each word of a slot is a row of the dynamic programming, as in NIST's. Outside a
+    `band`, widened until that cannot be better, nothing is tried. UserError where it would take too
+    much memory.
     """
     words: dict[str, int] = {NO_WORD: 0}
     slots = [[words.setdefault(w, len(words)) for w in dict.fromkeys(in_order(r))] for r in rows]
@@ -98,11 +95,9 @@ def trace_back(
 
 
 class AlignmentTable:
-    """The least costs of every word of each slot (and of the start) and place of an output, inside
-    a band, and the moves that lead there; 32-bit sums, as NIST's.
-
-    A diagonal has the cells of one sum of slot and place; `words` (arcs, slots + 1) and the costs
-    of a diagonal have a column for each slot, the start first.
+    """The least costs of each slot's words and place of an output, in a band, and the moves there;
+    32-bit, as NIST's. A diagonal has one sum of slot and place, `words` (arcs, slots + 1) a column
+    a slot, the start first.
     """
 
     def __init__(self, slots: Sequence[Sequence[int]], tokens: Sequence[int], band: int):
@@ -167,7 +162,6 @@ def check_size(slots: Sequence, tokens: Sequence, width: int) -> None:
     if (len(slots) + len(tokens)) * width // 2 > MOST:
         raise UserError(
             f"{len(tokens)} words to align with {len(slots)} slots are too many; cut the recording"
-            " into utterances"
         )
 
 

@@ -37,7 +37,6 @@ from lmtools.verbs.parser import add_actions
 FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
 REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
 
-
 EXAMPLES = (
     "lmtools network build --nbest test.jsonl --out networks.json",
     "lmtools network rover a.txt b.txt c.txt --out combined.txt --to text",
@@ -49,7 +48,6 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)
 
 
@@ -111,8 +109,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
     if args.scores or args.score or args.depth:
         raise UserError(
-            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
-            " --depth"
+            "--lattices: paths count by their arcs' scores; leave --scores, --score, --depth"
         )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
@@ -211,7 +208,6 @@ def declare_measure(parser):
 
 
 def measure(args):
-    """Measure, print, and draw."""
     judged = {}
     for path in args.networks:
         networks, refs, judged[path] = judge_file(path, args.ref)
@@ -287,7 +283,6 @@ def read_systems(args) -> list[systems.SystemOutput]:
 
 
 def rover(args):
-    """Combine, write, and say how."""
     own = Vote(args.method, args.alpha, args.null)
     vote = systems.load_vote(args.weights) if args.weights else own
     outputs = read_systems(args)

@@ -94,7 +94,6 @@ class LineBytes:
         return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
 
     def join_ahead(self, pieces: Iterable) -> Iterator[bytes]:
-        """Yield the lines of each Piece, which a thread makes ahead."""
         waiting: deque = deque()
         with ThreadPoolExecutor(1) as pool:
             for piece in pieces:
@@ -202,7 +201,6 @@ def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
                 )
             except ValueError:
                 raise UserError(
-                    f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write"
-                    " the file again"
+                    f"{path}:{number}: expected log10 p, TAB, words, TAB, back-off; write it again"
                 ) from None
     return orders

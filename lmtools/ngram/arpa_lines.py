@@ -127,7 +127,6 @@ class ArpaLines:
         return sizes
 
     def skip_to_data(self) -> None:
-        """Take the lines up to \\data\\, that with it too."""
         while raw := self.take(1):
             if raw.removeprefix(BOM if self.number == 1 else b"").strip() == DATA:
                 return

@@ -21,11 +21,8 @@ def new_vocabulary() -> dict[str, int]:
 
 
 def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) -> BackoffModel:
-    """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
-    `counts` are known; `ids` gets its new words.
-
-    An n-gram without its context gets one, which changes no probability. UserError for damage,
-    n-grams that are there twice, and where `counts` are known for missing contexts.
+    """Read an ARPA file of any dialect, with `counts` an order where known; `ids` gets new words,
+    an n-gram its missing context. UserError for damage and what is there twice.
     """
     return ArpaReader(path, ids, counts).read()
 
@@ -154,7 +151,6 @@ class LevelRows:
 
 
 def write_arpa(stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int]) -> None:
-    """Write a model as an ARPA file."""
     start = model.levels[0].prob.copy()
     start[BOS] = 1  # as lmplz and our estimator write it
 

@@ -105,11 +105,8 @@ def index(sentences: Iterable[list[str]], more: Iterable[str] = (), folder=None)
 def count(
     text: IndexedText, order: int, memory: int, folder=None, min_counts: Sequence[int] = ()
 ) -> list[Grams]:
-    """Return the n-grams of orders 1 to `order`, sorted in about `memory` bytes; those that occur
-    less often than `min_counts` (orders,) are marked.
-
-    An n-gram holds at most one <s>, as its first word, and none ends in it; only the unigram <s>
-    stands for its own (0 occurrences).
+    """Return the n-grams of orders 1 to `order`, sorted in about `memory` bytes; those below
+    `min_counts` (orders,) are marked. <s> occurs as a first word alone.
     """
     size = len(text.vocabulary)
     grams = [Grams(folder, least) for least in min_counts or [1] * order]
@@ -192,11 +189,9 @@ class TrieLevel(NamedTuple):
 
 
 def build_trie(windows: np.ndarray, bits: int) -> list[TrieLevel]:
-    """Return the n-grams of every order in `windows` (R, order) of words of so many bits, the last
-    first.
-
-    As many words as fit are packed into one integer and sorted together; then the n-grams found so
-    far are numbered, and their numbers are the beginning of the next integer.
+    """Return the n-grams of every order in `windows` (R, order), the last word first. Words are
+    packed into one integer, as many as fit, and sorted; the numbers of what was found begin the
+    next integer.
     """
     levels, distinct = [], 1
     order = windows.shape[1]

@@ -247,7 +247,6 @@ def write(
 
 
 def file_size(directory, description: Description) -> int:
-    """Return the bytes of the file that KenLM loads."""
     return (Path(directory) / description.file).stat().st_size
 
 

@@ -49,11 +49,9 @@ def build(
     parts: TextParts | None = None,
     **options,
 ) -> Description:
-    """Write an interpolated modified Kneser-Ney model of `texts`, one sentence a line, to directory
-    `out`, under BuildOptions; return what its config.yaml says.
-
-    `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
-    word by word. `parts`: the texts in parts that other processes made of them.
+    """Write an interpolated modified Kneser-Ney model of `texts` to `out`, under BuildOptions;
+    return what its config.yaml says. `tokens`: a subword model, or the normaliser of text modelled
+    by words. `parts`: the texts as other processes counted them.
     """
     options = BuildOptions(**options)
     if order not in ORDERS:
@@ -102,7 +100,6 @@ def count_ngrams(
 
 
 def list_words(text: counts.IndexedText, normaliser: Normaliser) -> Word:
-    """Return the list of the words of a text, with their occurrences."""
     words = zip(text.vocabulary, text.occurrences.tolist(), strict=True)
     content = Word.listing({word: number for word, number in words if word not in SYMBOLS})
     return Word(content, normaliser)
@@ -115,8 +112,7 @@ def claim_directory(out) -> Iterator[Path]:
     with hold_lock(out):
         if config.is_file() and load_yaml(config).get("kind") != KIND:
             raise UserError(
-                f"{config}: describes another kind of model; give another --out or remove that"
-                " directory"
+                f"{config}: describes another kind of model; give another --out, or remove it"
             )
         with atomic_directory(out, CONFIG) as directory:
             yield directory
@@ -147,7 +143,6 @@ def describe_directory(
 
 
 def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], list[str]]:
-    """Return the function from a line to the tokens that are modelled."""
     if isinstance(tokens, Subword):
         return only_known(tokens) if closed else tokens.pieces
     if closed:

@@ -78,7 +78,6 @@ class Buckets:
 
 
 def split(where: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the parts that are not empty, and the rows of each, rising."""
     if parts == 1:
         yield 0, np.arange(len(where))
         return

@@ -161,8 +161,7 @@ def explain_refusal(path, cause: str) -> UserError:
         return error
     if order := ORDER.search(cause):
         return UserError(
-            f"{path}: a model of order {order[1]}, but KenLM reads {order[2]} at most; estimate it"
-            " with a lower --order"
+            f"{path}: of order {order[1]}, KenLM reads {order[2]} at most; give a lower --order"
         )
     return UserError(
         f"{path}: KenLM does not read it as it stands ({cause:.{CAUSE}}); write it as KenLM does:"

@@ -108,11 +108,9 @@ def pair_entries(lower: Grams, gram: Grams, bits: int) -> Iterator[np.ndarray]:
 def smooth_order(
     lower: Grams, gram: Grams, amounts: Sequence[float], *, bits: int, memory: int, folder
 ) -> None:
-    """Give the n-grams of one order probabilities and contexts, and those one shorter back-off
-    weights. Arguments are those of `pair_entries`.
-
-    A context has as its suffix the context of its n-gram's suffix, and as its first word the
-    n-gram's. By that pair all are sorted already.
+    """Give the n-grams of one order probabilities and contexts, those one shorter back-off weights;
+    arguments as of `pair_entries`. A context is found by its suffix (its n-gram's suffix's context)
+    and first word: all are sorted by that pair.
     """
     blocks = partial(pair_entries, lower, gram, bits=bits)
     bounds = choose_bounds((block["key"] for block in blocks()), len(gram), memory // RECORD)

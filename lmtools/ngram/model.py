@@ -75,8 +75,7 @@ class Description:
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
             raise UserError(
-                f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or"
-                " a KenLM file"
+                f"{path}: describes no n-gram model; give one of lmtools ngram, or a KenLM file"
             )
         return build(
             cls,

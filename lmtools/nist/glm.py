@@ -140,10 +140,7 @@ class GlobalMap:
 
     def rewrite(self, text: str, kind: str, side: str, where: str = "") -> str:
         """Rewrite the words of a reference or hypothesis, in upper case, hyphens as blanks, as
-        `csrfilt.sh -dh` does.
-
-        A hypothesis of kind ctm is rewritten word by word. UserError for parentheses that are not
-        about words.
+        `csrfilt.sh -dh` does; a ctm word by word. UserError for parentheses not about words.
         """
         if kind == "ctm":
             return " ".join(" ".join(self.word(word, side) for word in text.split()).split())

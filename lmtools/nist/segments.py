@@ -46,10 +46,8 @@ class CutTexts(NamedTuple):
 
 
 def cut_words(ref, hyp, glm: GlobalMap | None = None) -> CutTexts:
-    """Read an stm and a ctm, by the rules of a global map if there is one, and cut the words.
-
-    A channel without words has empty hypotheses. UserError with the line for what is no stm or ctm,
-    and for words of a channel that the reference lacks.
+    """Read an stm and a ctm, by a global map if there is one, and cut the words; a channel without
+    words has empty hypotheses. UserError with the line for what is neither.
     """
     segments, spoken = read_stm(ref, glm), read_ctm(hyp, glm)
     if unknown := [channel for channel in spoken if channel not in segments]:
@@ -84,7 +82,6 @@ def cut_channel(segments: Sequence[StmSegment], spoken: Sequence[Spoken]) -> lis
 
 
 def read_stm(path, glm: GlobalMap | None = None) -> dict[Channel, list[StmSegment]]:
-    """Read the segments of each channel, in the order of time."""
     channels: dict[Channel, list[StmSegment]] = {}
     for where, segment in read_segments(path):
         if glm and IGNORED not in segment.text.lower():
@@ -128,8 +125,7 @@ def read_units(path) -> Iterator[list[Line]]:
         where, fields = f"{path}:{line_number}", line.split()
         if len(fields) <= COLUMNS:
             raise UserError(
-                f"{where}: expected `recording channel start duration word [confidence]`; correct"
-                " the line"
+                f"{where}: expected `recording channel start duration word [confidence]`; mend it"
             )
         mark = fields[COLUMNS].lower()
         if is_mark(fields) and bool(unit) == (mark == BEGIN):

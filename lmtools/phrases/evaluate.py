@@ -47,7 +47,6 @@ class Span(NamedTuple):
 
 
 def find_spans(words: Sequence[str], automaton: PhraseAutomaton) -> list[Span]:
-    """Find the phrases in the words of a text, those that do not overlap."""
     tokens = [(token, place) for place, word in enumerate(words) for token in split_word(word)]
     chosen = automaton.choose([token for token, _ in tokens])
     return [Span(tokens[o.start][1], tokens[o.end - 1][1] + 1, o.written) for o in chosen]

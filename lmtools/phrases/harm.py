@@ -65,11 +65,9 @@ class HarmBound:
     usual: np.ndarray
 
     def search(self, rest: np.ndarray, column: np.ndarray, valid: np.ndarray) -> Found:
-        """Search the weight, from 0 on, of a column beside the totals `rest` (all (utterances,
-        hypotheses)).
-
-        Of the weights within the bound the best have the fewest errors in all, then in phrase
-        words; of these the least, half as much again where that is as good.
+        """Search the weight, from 0 on, of a column beside the totals `rest` (utterances,
+        hypotheses). Within the bound the fewest errors count, then in phrase words, then the least
+        weight, half as much again where as good.
         """
         totals, begins, ends = self.trace(rest, column, valid, self.usual)
         order = np.lexsort((totals[:, 0], totals[:, :2].sum(1), ~self.allow(totals)))
@@ -138,12 +136,9 @@ def merge_equal(
 
 
 def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray) -> dict:
-    """Return the weight of PHRASES beside the totals `rest` (utterances, hypotheses) of all else,
-    with the counts of `harm` at weight 0 and there; and the `margin`, the weight of NEAR, where
-    lists have it and `rest` has none of it.
-
-    Of weights that are as good the cautious side is taken: of PHRASES the least, half as much again
-    where that is as good; of NEAR the greatest.
+    """Return the weight of PHRASES beside the totals `rest` (utterances, hypotheses), with the
+    counts of `harm` at 0 and there, and `margin`, the weight of NEAR, where lists have it. Of
+    equals the cautious side: the least of PHRASES, the greatest of NEAR.
     """
     own, column = own_hypotheses(features), features.column(PHRASES)
     usual = harm[np.arange(len(harm)), best(rest, own.valid)][:, None]

@@ -14,9 +14,9 @@ from lmtools.phrases.evaluate import (
 )
 from lmtools.phrases.glossary import Glossary
 from lmtools.report.experiment import Experiment
+from lmtools.report.main_tables import system_column
 from lmtools.report.measure import SEED, Measured
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.rescoring_tables import system_column
 from lmtools.report.rows import FigureRow
 from lmtools.report.table import Query, Table, probability, show_interval, table_of
 

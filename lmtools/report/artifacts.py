@@ -131,7 +131,6 @@ def list_unchecked(home: Path) -> list[str]:
 
 
 def read_configs(home: Path) -> dict[str, dict]:
-    """Read the config.yaml of each language model."""
     remedy = "copy the directory again, or train again"
     trees = {
         path: check_seal(load_yaml(path), path, remedy, warn=False)
@@ -163,7 +162,6 @@ def list_of_models(home: Path, file: str) -> list[Path]:
 
 
 def drop_nulls(tree: Mapping) -> dict:
-    """Return the entries of a mapping that are not null."""
     return {name: value for name, value in tree.items() if value is not None}
 
 
@@ -262,7 +260,6 @@ def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again"
 
 
 def as_type(shape):
-    """Return the type of what has that shape."""
     if isinstance(shape, list):
         return list[as_type(shape[0])]
     if isinstance(shape, tuple) and len(shape) == 1:

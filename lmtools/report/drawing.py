@@ -36,12 +36,10 @@ class Theme:
     grid: str
 
     def color(self, look: Look) -> str:
-        """Return the colour of a system on this paper."""
         return look.dark if self.dark else look.light
 
     @property
     def settings(self) -> dict:
-        """Return matplotlib's settings for it."""
         ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
         return dict.fromkeys(ink, self.ink) | {
             "figure.facecolor": self.paper,
@@ -89,7 +87,6 @@ class Picture:
 
 
 def chart(size: tuple[float, float], x: str, y: str) -> tuple[Figure, Axes]:
-    """Return a figure of one panel with the labels of its axes."""
     figure = Figure(size)
     axes = figure.subplots()
     axes.set_xlabel(x)
@@ -143,10 +140,8 @@ def plain_ticks(axis, major=None) -> None:
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Return places in 0..1 in the order of `places`, at least `gap` apart and else as near to them
-    as can be (least squares).
-
-    Where 1 has no room for all, they are as far apart as can be.
+    """Return places in 0..1 in the order of `places`, at least `gap` (or as 1 has room) apart and
+    else as near to them as can be (least squares).
     """
     gap = min(gap, 1 / max(len(places) - 1, 1))
     order = np.argsort(places, kind="stable")
@@ -175,7 +170,6 @@ class EndPanel:
 
     @property
     def edge(self) -> float:
-        """The upper end of the axis."""
         return self.axes.get_ylim()[1]
 
     def line(self, look: Look, title: str, x, y, **style) -> None:
@@ -210,10 +204,8 @@ class EndPanel:
 def end_panel(
     axes: Axes, theme: Theme, ends: Sequence[float], above: float, steps=None
 ) -> EndPanel:
-    """Return a panel with a logarithmic scale for perplexities `ends` and `above` times as much;
-    `steps` are those of its ticks where it spans no decade.
-
-    Ends far beyond most of the others do not count, or the others would all look alike.
+    """Return a panel with a logarithmic scale for perplexities `ends`, far ones left out, and
+    `above` times as much; `steps`: ticks where it spans no decade.
     """
     low, usual = min(ends), FAR * np.median(ends)
     top = above * max([1.05 * low, *(end for end in ends if end <= usual)])

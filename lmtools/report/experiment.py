@@ -54,7 +54,6 @@ class Experiment:
 
     @cached_property
     def rows(self) -> FigureRows:
-        """The figures of all parts."""
         return FigureRows(rows_of(self))
 
     @property
@@ -108,7 +107,6 @@ class Experiment:
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """The hash of each language model that figures are of."""
         if self.kind != LM:
             return (self.pairs or self.lists).hashes
         return {model.name: model.hash for model in self.models.values() if model.hash}
@@ -175,7 +173,6 @@ def read_artifacts(home: Path, kinds: Iterable[str]) -> dict:
 
 
 def list_missing(home: Path, kind: str, parts: Mapping) -> list[str]:
-    """Return a line for each artifact that a report of that kind misses."""
     names = [name for name in READ[kind].split() if not parts.get(name, True)]
     return [f"{home}/{ARTIFACTS[name][1]}" for name in names]
 

@@ -1,7 +1,7 @@
 """The lists of an experiment, the systems that chose texts for them, and how well these did."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from lmtools.report.measure import (
 )
 from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
 from lmtools.report.style import Style, load_style
+from lmtools.rescoring.experiment import ExperimentPlan
 from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import (
     FIRST_PASS,
@@ -83,11 +84,12 @@ class RescoredLists:
     networks: Mapping[tuple[str, str], Any]
     hashes: Mapping[str, str]  # language model -> hash, from the headers of its scores
     glossary: Any = None  # of the door phrases, whose words are judged by themselves
+    plan: ExperimentPlan = field(default_factory=ExperimentPlan)  # groups, planned comparisons
 
     @cached_property
     def sets(self) -> list[Measured]:
         """Every set with every system's score."""
-        return measure(self.home, self.samples, self.systems, self.metric)
+        return measure(self.home, self.samples, self.systems, self.metric, groups=self.plan.groups)
 
     @property
     def judged(self) -> list[Measured]:
@@ -96,11 +98,9 @@ class RescoredLists:
         return [measured for measured in self.sets if measured.sample.name in names]
 
     def words_of(self, place: str) -> dict[str, Any]:
-        """Return the networks of a set by system."""
         return {name: held for (name, on), held in self.networks.items() if on == place}
 
     def lattice_makeup(self, system: str) -> SystemParts:
-        """Return the language models rescored into the lattices of a system."""
         tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
         return find_lattice_makeup(tree, self.hashes)
 
@@ -117,7 +117,6 @@ class RescoredLists:
 
     @property
     def sizes(self) -> list[str]:
-        """Return a line on each set and its size."""
         return [
             f"weights tuned on {sample.size}" if sample.tuned else sample.size
             for sample in sorted(self.samples, key=lambda sample: sample.tuned)
@@ -160,7 +159,6 @@ def read_names(home: Path, style: Style | None = None) -> Names:
 def name_systems(
     weights: Mapping[str, Weights | None], hashes: Mapping[str, str], style: Style | None
 ) -> Names:
-    """Return names of systems."""
     known = {name: tuned for name, tuned in weights.items() if tuned}
     return Names(style or load_style(), find_makeups(known, hashes))
 
@@ -182,8 +180,7 @@ def collect_lists(
     paths = [Path(path) for path in nbests] or lists_beside(home)
     if not paths:
         raise UserError(
-            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
-            " --nbest"
+            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (.gz, .xz); give --nbest"
         )
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], style)
@@ -214,5 +211,6 @@ def collect_lists(
             if key[1] in refs
         },
         hashes=arrange(parts["hashes"], names.lms),
+        plan=names.style.plan,
     )
     return lists, dropped

@@ -66,7 +66,6 @@ CURVE = (
 
 
 def query_models(experiment: Experiment, models: Iterable[Model]) -> Query:
-    """Return a query of the rows of these models."""
     return Query(experiment.rows, "lm", [model.name for model in models])
 
 

@@ -10,11 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.breakdown import find_namer
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts, reference
 from lmtools.evaluate.sacre import Sacre, SacrePaired
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs, paired_bootstrap
+from lmtools.evaluate.significance import (
+    Bootstrap,
+    GroupTests,
+    MatchedPairs,
+    compare_groups,
+    paired_bootstrap,
+)
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.formats.scores import hash_lists
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
@@ -41,12 +48,10 @@ class Sample:
 
     @property
     def refs(self) -> dict[str, str]:
-        """Reference by utterance."""
         return {nbest.utt: nbest.ref for nbest in self.nbests}
 
     @property
     def size(self) -> str:
-        """Name and sizes in words."""
         depths = [len(nbest.hyps) for nbest in self.nbests]
         words = sum(len(ref.split()) for ref in self.refs.values())
         lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
@@ -100,8 +105,7 @@ def read_samples(
             )
     if not sets:
         raise UserError(
-            f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with"
-            " lmtools convert --ref"
+            f"{paths[0]}: no references in it or {paths[0].parent}/text; use lmtools convert --ref"
         )
     tuned = {name for name, (_, nbests) in sets.items() if is_tuned(name, nbests, weights)}
     seen = {key for name in tuned for key in map(list_key, sets[name][1])}
@@ -113,7 +117,6 @@ def read_samples(
 
 
 def list_key(nbest: NBest) -> tuple:
-    """Return the key by which two lists are equal."""
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
@@ -156,6 +159,7 @@ class Result:
     pairs: MatchedPairs | None = None
     sacre: SacrePaired | None = None
     beyond: float | None = None
+    groups: GroupTests | None = None
 
     @property
     def test(self) -> MatchedPairs | SacrePaired | Bootstrap | None:
@@ -198,7 +202,6 @@ class Measured:
 
     @property
     def depths(self) -> list[int]:
-        """The list depths that tables show."""
         return shown_depths(len(self.oracle))
 
 
@@ -215,13 +218,42 @@ def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
 
 
 def measure(
-    home: Path, samples: Sequence[Sample], systems: Mapping[str, System], metric: str
+    home: Path,
+    samples: Sequence[Sample],
+    systems: Mapping[str, System],
+    metric: str,
+    *,
+    groups: str | None = None,
 ) -> list[Measured]:
-    """Measure `systems` on each of `samples`; significance and depths of judged ones alone."""
-    return [
-        measure_set(home, sample, systems, metric, compare=sample in judged(samples))
-        for sample in samples
-    ]
+    """Measure `systems` on each of `samples`; significance and depths of judged ones alone, with
+    whole `groups` of utterances too.
+    """
+    every = []
+    for sample in samples:
+        measured = measure_set(home, sample, systems, metric, compare=sample in judged(samples))
+        every.append(grouped(measured, groups) if groups else measured)
+    return every
+
+
+def grouped(measured: Measured, groups: str) -> Measured:
+    """Return a set with the tests of whole groups, as after `evaluate --by`, of compared systems;
+    {set} stands for the set's name. Nothing is tested of one group.
+    """
+    metric, results = METRICS[measured.refs.metric], measured.results
+    if isinstance(metric, Sacre) or not results[FIRST].bootstrap:
+        return measured
+    name_part = find_namer(groups.replace("{set}", measured.sample.name), {})
+    parts, first = [name_part(utt, 0) for utt in measured.refs.refs], results[FIRST].statistics
+    tested = {
+        name: replace(
+            result,
+            groups=compare_groups(
+                result.statistics, first, parts, metric=measured.refs.metric, seed=SEED
+            ),
+        )
+        for name, result in results.items()
+    }
+    return replace(measured, results=tested if len(set(parts)) > 1 else results)
 
 
 def measure_set(
@@ -269,12 +301,9 @@ def depth_curves(
     rows: Sequence[np.ndarray],
     metric: str,
 ) -> dict[str, list[float]]:
-    """Return the score of each system at each of the depths that tables show, had its lists been so
-    short; `rows` are the statistics of each list's hypotheses.
-
-    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
-    choose from lists of their own. UserError where scores are there that are not of what the
-    weights were tuned on.
+    """Return the score of each system at the depths of tables, had its lists been so short; not of
+    those whose scores are not all there or normalised, nor of lattices. UserError for scores that
+    the weights were not tuned on.
     """
     weights = [system.weights.features for system in systems.values() if system.weights]
     named = list(dict.fromkeys(name for features in weights for name in features))
@@ -305,7 +334,6 @@ def depth_curves(
 
 
 def is_tuned_first_pass(system: System | None) -> bool:
-    """Return whether a system is the first pass with tuned weights."""
     return bool(system and system.weights and system.makeup == NOTHING)
 
 

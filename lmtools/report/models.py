@@ -65,7 +65,6 @@ class Model:
         return next((str(tree["model"]) for tree in signatures if tree.get("model")), "")
 
     def ppl(self, name: str) -> float | None:
-        """Return the word perplexity on a set."""
         return self.figures.get(name, {}).get("word_ppl")
 
     def last(self, key: str):

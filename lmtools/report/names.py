@@ -33,12 +33,10 @@ class SystemParts(NamedTuple):
 
     @property
     def normalised(self) -> bool:
-        """Return whether all scores were normalised over the vocabulary."""
         return all(part.normalised for part in self.parts)
 
     @property
     def normal(self) -> "SystemParts":
-        """The same with normalised scores."""
         return self._replace(parts=tuple(part._replace(normalised=True) for part in self.parts))
 
     @property
@@ -63,7 +61,6 @@ class Names:
         return replace(self, systems={})
 
     def makeup(self, name: str) -> SystemParts:
-        """Return the parts of a system."""
         return self.systems.get(name, SystemParts((LmPart(name),)))
 
     def is_mean(self, name: str) -> bool:
@@ -76,7 +73,6 @@ class Names:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The printed name of each system."""
         plain = {name: self.describe(name) for name in self.systems}
         texts = list(plain.values())
         return {
@@ -85,7 +81,6 @@ class Names:
         }
 
     def describe(self, name: str) -> str:
-        """Return the parts of a system in words."""
         if given := self.style.systems.get(name, Printed()).label:
             return given
         parts, lattices, interpolated = self.makeup(name)
@@ -123,11 +118,8 @@ class Names:
         return sorted(names, key=place)
 
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
-        """Return the look of each name, and of FIRST and ORACLE; those that have none take the
-        spare ones in alphabetical order.
-
-        A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
-        has a hollow marker and another line, an interpolation a dotted one.
+        """Return the look of each name, and of FIRST and ORACLE; others take spare ones in order. A
+        mean and an interpolation have the sum's colour, hollow or dotted.
         """
         keys = {name: self.key_of(name) for name in (*names, FIRST, ORACLE)}
         known = {}

@@ -56,12 +56,10 @@ def page(
 
 
 def link(name: str) -> str:
-    """Return the link to a section in the navigation."""
     return f'<a href="#{name}">{name.capitalize()}</a>'
 
 
 def section(name: str, title: str, inside: str) -> str:
-    """Return a section of the page."""
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">\n<h2'
         f' id="{name}-title">{title}</h2>\n{inside}</section>\n'
@@ -108,7 +106,6 @@ def figure(picture: Picture, light: bytes) -> str:
 
 
 def uri(png: bytes) -> str:
-    """Return PNG bytes as a data URI."""
     return "data:image/png;base64," + base64.b64encode(png).decode()
 
 
@@ -143,7 +140,6 @@ def browser_data(lists: RescoredLists) -> dict:
 
 
 def utterances(measured: Measured, systems: Sequence[str], lists: RescoredLists) -> list[list]:
-    """Return a row an utterance of a set."""
     words, rows = lists.words_of(measured.sample.name), []
     for nbest in measured.sample.nbests:
         row = utterance(nbest, measured, systems)

@@ -97,7 +97,6 @@ def system_pictures(experiment: Experiment) -> Iterator[Picture]:
 def draw_systems(
     experiment: Experiment, measured: Measured, names: Sequence[str], theme: Theme
 ) -> Figure:
-    """Draw a mark and an interval a system."""
     lists, place = experiment.lists, measured.sample.name
     figure, axes = chart((6.6, 0.9 + 0.34 * len(names)), f"{lists.metric_label} on {place}", "")
     styles = experiment.names.looks(list(measured.results))
@@ -153,7 +152,6 @@ def draw_depth(
 
 
 def length_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield the score by utterance length."""
     label = experiment.lists.metric_label
     for measured in experiment.lists.judged:
         names, missing = legible(measured.results, rank(experiment, measured), LINES)
@@ -255,9 +253,7 @@ def draw_scale(experiment: Experiment, curves: Mapping, weights: Weights, theme:
 
 def frame(axes, curves: Mapping, first: float) -> None:
     """Set limits that show the best scales and what is not far worse than the first pass, and room
-    below for a bar a curve.
-
-    Scales of different orders of magnitude get a logarithmic axis.
+    below for bars; a logarithmic axis for scales of other orders.
     """
     points = np.concatenate([np.array(curve["points"]) for curve in curves.values()])
     best = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]

@@ -1,32 +1,18 @@
-"""The tables of rescored lists and lattices, in the shape of Tables 1, 5 and 7 of the T-TA paper
-(Shin et al. 2020).
+"""The tables beside the main ones: weights, list depths, perplexities, lengths, lattices, times, in
+the shape of Tables 5 and 7 of the T-TA paper (Shin et al. 2020).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.evaluate.metrics import METRICS, ErrorRate
-from lmtools.evaluate.sacre import Sacre
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import list_unchecked
 from lmtools.report.experiment import LM, Experiment
-from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.names import FIRST, ORACLE, SUM, shorten
-from lmtools.report.rows import CHANGE, ERRORS, RELATIVE, TUNED
-from lmtools.report.table import (
-    NONE,
-    Column,
-    Query,
-    Table,
-    decimal,
-    figures,
-    numbers,
-    probability,
-    ratio,
-    show_interval,
-    table_of,
-)
+from lmtools.report.main_tables import system_column
+from lmtools.report.measure import LENGTHS, length_classes
+from lmtools.report.names import ORACLE, SUM, shorten
+from lmtools.report.table import NONE, Column, Query, Table, figures, numbers, ratio, table_of
 from lmtools.rescoring.features import summed
 
 MEANINGS = {  # of what is computed from the text, and of what the names of means end in
@@ -49,127 +35,6 @@ PSEUDO = (
     "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
     " and compares only with its like."
 )
-
-
-def main_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield for each judged set every system; of several sets first a table of all (Table 1)."""
-    judged = experiment.lists.judged
-    if len(judged) > 1:
-        yield set_table(experiment)
-    for measured in judged:
-        yield main_table(experiment, measured)
-
-
-def set_table(experiment: Experiment) -> Table:
-    """Return the score of each system on each set, those that weights were tuned on first."""
-    lists = experiment.lists
-    every = sorted(lists.sets, key=lambda measured: not measured.sample.tuned)
-    names = list(dict.fromkeys(name for measured in every for name in measured.results))
-    query = Query(experiment.rows, "system", names)
-    sets = [measured.sample.name for measured in every]
-    columns = [score_column(experiment, query, name, name) for name in sets]
-    tuned = [measured.sample.name for measured in every if measured.sample.tuned]
-    note = f"Weights were tuned on {', '.join(tuned)}; bold is the best of a set."
-    title = f"{lists.metric_label} after rescoring: {', '.join(sets)}"
-    columns = [system_column(experiment, query), *columns]
-    return table_of(title, columns, [note] * bool(tuned), part="results", full=True)
-
-
-def scored_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield for each set and metric what `lmtools evaluate` found by rules of its own."""
-    trees = experiment.lists.scored
-    for place, metric in dict.fromkeys((on, tree["metric"]) for (_, on), tree in trees.items()):
-        here = {n: t for (n, on), t in trees.items() if on == place and t["metric"] == metric}
-        query = Query(experiment.rows, "scored", list(here))
-        labels = dict.fromkeys(
-            part["name"] for tree in here.values() for part in tree.get("by label", ())
-        )
-        columns = [
-            system_column(experiment, query),
-            query.column("score", metric, place, sign=1),
-            query.printed("95% CI", show_interval, metric, place),
-            *query.columns({count: (count, 0) for count in (*ERRORS, "length")}, place),
-            *(query.column(label, label, place) for label in labels),
-        ]
-        notes = dict.fromkeys(f"Signature: `{tree['signature']}`." for tree in here.values())
-        yield table_of(f"{metric} by lmtools evaluate: {place}", columns, notes, part="results")
-
-
-def system_column(experiment: Experiment, query: Query) -> Column:
-    """Return the printed names of systems."""
-    return Column("system", list(map(experiment.lists.names.label, query.names)))
-
-
-def score_column(experiment: Experiment, query: Query, header: str, place: str) -> Column:
-    """Return the scores on a set; stressed is the best system, never the oracle."""
-    lists = experiment.lists
-    values = query.values(lists.metric, place)
-    usable = [
-        (lists.sign * value, i)
-        for i, (name, value) in enumerate(zip(query.names, values, strict=True))
-        if value is not None and name != ORACLE
-    ]
-    return Column(header, [decimal(value) for value in values], frozenset({min(usable)[1]}))
-
-
-def main_table(experiment: Experiment, measured: Measured) -> Table:
-    """Return the systems on one set, beside their scores on the sets that weights were tuned on."""
-    lists, name = experiment.lists, measured.sample.name
-    query = Query(experiment.rows, "system", list(measured.results))
-    tuned = [s.sample.name for s in lists.sets if s.sample.tuned and s is not measured]
-    columns = [
-        score_column(experiment, query, f"{place} {lists.metric_label}", place)
-        for place in (*tuned, name)
-    ]
-    columns.append(query.printed("95% CI", show_interval, lists.metric, name))
-    if isinstance(METRICS[lists.metric], ErrorRate):
-        errors = zip(("sub", "del", "ins"), ERRORS, strict=True)
-        columns += [query.column(header, kind, name, digits=0) for header, kind in errors]
-    columns.append(query.printed("change", lambda row: f"{row.value:+.2f}", CHANGE, name))
-    columns.append(query.printed("relative", lambda row: f"{row.value:+.1f}%", RELATIVE, name))
-    tests = tests_of(lists.metric)
-    beyond = any(result.beyond is not None for result in measured.results.values())
-    tests |= {"p (tuned)": TUNED} if beyond else {}
-    for header, quantity in tests.items():
-        columns.append(query.printed(header, lambda row: probability(row.p), quantity, name))
-    title = f"{METRICS[lists.metric].title} after rescoring: {name}"
-    test = "matched pairs" if lists.metric == "wer" else "the bootstrap"
-    note = f"p (tuned): against the first pass with tuned weights and no LM, of {test}."
-    notes = [*[note] * beyond, *list_signed(experiment, measured)]
-    notes += list_missing(experiment, measured)
-    columns = [system_column(experiment, query), *columns]
-    return table_of(title, columns, notes, part="results", full=True)
-
-
-def tests_of(metric: str) -> dict[str, str]:
-    """Return the headers of a metric's probabilities, and the quantities that they stand at."""
-    if isinstance(METRICS[metric], Sacre):
-        return {"p (sacreBLEU)": metric}
-    return ({"p (MAPSSWE)": metric} if metric == "wer" else {}) | {"p (bootstrap)": CHANGE}
-
-
-def list_signed(experiment: Experiment, measured: Measured) -> Iterator[str]:
-    """Yield a note on the systems whose matched pairs test is undefined."""
-    names = [
-        experiment.lists.names.label(name)
-        for name, result in measured.results.items()
-        if name not in (FIRST, ORACLE) and result.pairs and result.pairs.z is None
-    ]
-    if names:
-        yield (
-            f"p (MAPSSWE) of {', '.join(names)} is that of the exact sign test: the difference is"
-            " the same in all segments, so that the matched pairs test is undefined."
-        )
-
-
-def list_missing(experiment: Experiment, measured: Measured) -> Iterator[str]:
-    """Yield a note on each system that chose nothing for some utterances."""
-    for name, result in measured.results.items():
-        if result.missing:
-            yield (
-                f"{experiment.lists.names.label(name)} has no hypothesis for {len(result.missing)}"
-                f" utterances; they count as empty (first: {result.missing[0]})."
-            )
 
 
 def weight_tables(experiment: Experiment) -> Iterator[Table]:
@@ -324,7 +189,6 @@ def label_lm(experiment: Experiment, name: str, tree: Mapping) -> str:
 
 
 def length_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield scores by utterance length."""
     lists, rows = experiment.lists, experiment.rows
     for measured in lists.judged:
         place, lengths = measured.sample.name, measured.lengths

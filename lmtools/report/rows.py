@@ -4,12 +4,13 @@
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.evaluate.metrics import METRICS, ErrorRate
+from lmtools.evaluate.significance import holm
 from lmtools.report.lists import RescoredLists
 from lmtools.report.measure import LENGTHS, Measured, chance
 from lmtools.report.models import Model
@@ -17,6 +18,8 @@ from lmtools.report.names import FIRST, ORACLE
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
+BY_GROUP = {"bootstrap": "change, groups drawn", "flips": "change, groups exchanged"}
+HOLM = "change, Holm"  # p of those that were not planned, corrected together; none of a planned one
 UNNORMALISED = "change, normalised"  # from the same with normalised scores
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
@@ -93,7 +96,6 @@ def rows_of(experiment) -> Iterator[FigureRow]:
 
 
 def list_rows(experiment) -> Iterator[FigureRow]:
-    """Yield the rows of all parts of an Experiment."""
     if experiment.lists:
         yield from rows_of_lists(experiment.lists)
     if experiment.pairs:
@@ -109,6 +111,7 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
     """Yield the scores of systems on sets, their weights, and what rescoring lattices took."""
     for measured in lists.sets:
         yield from rows_of_set(measured)
+        yield from rows_of_holm(measured, lists.plan.planned)
         yield from rows_of_depths(measured)
     for measured in lists.judged:
         yield from rows_of_unnormalised(lists, measured)
@@ -169,6 +172,24 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
                 yield FigureRow(
                     "system", name, place, TUNED, value=result.score - tuned.score, p=result.beyond
                 )
+            if result.groups and name != ORACLE:
+                for test, quantity in BY_GROUP.items():
+                    yield FigureRow(*key, quantity, change, p=getattr(result.groups, f"{test}_p"))
+
+
+def rows_of_holm(measured: Measured, planned: Sequence[str] | None) -> Iterator[FigureRow]:
+    """Yield Holm's p of the first test of each system that is not `planned`; None: of no system."""
+    tests = {
+        name: result.test.p
+        for name, result in measured.results.items()
+        if result.test and name not in (FIRST, ORACLE) and planned is not None
+    }
+    others = [name for name in tests if name not in (planned or ())]
+    chances = dict(zip(others, holm([tests[name] for name in others]), strict=True))
+    for name in tests:
+        change = measured.results[name].score - measured.results[FIRST].score
+        key = ("system", name, measured.sample.name, HOLM)
+        yield FigureRow(*key, change, p=chances.get(name))
 
 
 def rows_of_unnormalised(lists: RescoredLists, measured: Measured) -> Iterator[FigureRow]:

@@ -68,7 +68,6 @@ def guarded(text: str) -> str:
 
 
 def padded(cells, widths, left: int) -> list[str]:
-    """Return cells filled with spaces to their columns' widths."""
     return [
         cell.ljust(width) if j < left else cell.rjust(width)
         for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -76,7 +75,6 @@ def padded(cells, widths, left: int) -> list[str]:
 
 
 def plain(table: Table) -> str:
-    """Return the table for a terminal, without its notes."""
     rows = [list(table.header), *table.printed()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(padded(row, widths, table.left)).rstrip() for row in rows]
@@ -133,7 +131,6 @@ class Column:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nobody has anything in it."""
         return all(cell == NONE for cell in self.cells)
 
 
@@ -208,7 +205,6 @@ class Query(NamedTuple):
         return [self.rows.find(self.kind, name, quantity, on, at=at) for name, on in pairs]
 
     def values(self, quantity: str, place: str = "", at=None) -> list[float | None]:
-        """Return the value of a quantity under each name."""
         return [row and row.value for row in self.find(quantity, place, at)]
 
     def column(
@@ -232,7 +228,6 @@ class Query(NamedTuple):
         return Column(header, [NONE if row is None else show(row) for row in rows])
 
     def columns(self, specs: Mapping[str, tuple[str, int]], place: str = "") -> list[Column]:
-        """Return columns of quantities and decimals, by header."""
         return [
             self.column(header, quantity, place, digits=digits)
             for header, (quantity, digits) in specs.items()

@@ -10,8 +10,9 @@ from lmtools.report import lms, rescoring_figures
 from lmtools.report import rescoring_tables as rescoring
 from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
+from lmtools.report.main_tables import main_tables, scored_tables
 from lmtools.report.page import PAPERS, add_section, page, put_before
-from lmtools.report.rescoring_tables import main_tables, scored_tables, stage_tables
+from lmtools.report.rescoring_tables import stage_tables
 from lmtools.report.table import Table, guarded, markdown, plain
 
 
@@ -68,11 +69,9 @@ ADDED = ("criteria", "grid", "speed", "work")  # how the names of figures begin 
 def write_report(
     home, nbests: Sequence[str] = (), *, what: str | None = None, **options
 ) -> tuple[str, tuple[str, ...]]:
-    """Write RESULTS.md, *.png, index.html and rows.csv; return the main tables as text, and a line
-    for each thing that is absent or does not fit.
-
-    They go to `home`/report; `what` is a name of REPORTS (default: by what there is); `options` are
-    those of `collect`.
+    """Write RESULTS.md, *.png, index.html and rows.csv to `home`/report; return the main tables as
+    text, and a line for each thing that lacks or does not fit. `what`: a name of REPORTS;
+    `options`: of `collect`.
     """
     home = Path(home)
     experiment = collect(home, what or recognise(home, nbests), nbests, **options)
@@ -95,7 +94,6 @@ def write_report(
 
 
 def write_pictures(out: Path, pictures: Mapping[Picture, bytes]) -> None:
-    """Write figures beside the report."""
     for picture, png in pictures.items():
         with atomic_path(out / f"{picture.name}.png", follow=False) as path:
             path.write_bytes(png)
@@ -125,17 +123,14 @@ def add_part(
 
 
 def show_picture(picture: Picture) -> str:
-    """Return a figure in Markdown."""
     return f"![{picture.caption}]({picture.name}.png)\n"
 
 
 def make_tables(experiment: Experiment) -> list[Table]:
-    """Return all tables of an experiment, in printing order."""
     return make_all(TABLES[experiment.kind], experiment)
 
 
 def make_pictures(experiment: Experiment) -> list[Picture]:
-    """Return all figures of an experiment, in printing order."""
     return make_all(PICTURES[experiment.kind].values(), experiment)
 
 

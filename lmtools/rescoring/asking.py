@@ -69,11 +69,9 @@ def choose_lazily(
     source,
     path,
 ) -> LazyChoice:
-    """Choose hypotheses of lists read from `source` by `weights`, read from `path`, of the `lazy`
-    column and of the others.
-
-    `margin` is in units of the bound's that the weights note; infinity scores every hypothesis and
-    needs none. UserError as of `lmtools rescore`, and for utterances that a fold holds.
+    """Choose hypotheses of lists from `source` by `weights` (from `path`), of the `lazy` column and
+    others. `margin` is in units of the noted bound's; infinity scores all. UserError as of `lmtools
+    rescore`.
     """
     name, computing = lazy.name, lazy.computing
     refuse_unfit(weights, name, nbests, path)
@@ -156,11 +154,9 @@ def measure_choice(chosen: Sequence[NBest], metric: str) -> float | None:
 
 @dataclass(frozen=True)
 class SessionContext:
-    """What is read before an utterance: up to `tokens` of the utterances before it in its session.
-
-    `origin` is whose words they are: `first`: the recogniser's; `ref`: the references, which shows
-    what errors in the context cost; or the path of weights: the hypotheses that these choose, one
-    utterance after the other. `sessions`: as of `find_sessions`.
+    """What is read before an utterance: up to `tokens` of those before it in its session
+    (`find_sessions`). `origin`: `first` (the recogniser's words), `ref`, or the path of weights,
+    which choose one utterance after the other.
     """
 
     tokens: int
@@ -169,7 +165,6 @@ class SessionContext:
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the entries for the header of scores."""
         known = self.origin if self.origin in (FIRST, REF) else RESCORED
         return {CONTEXT: f"{self.tokens} tokens", ORIGIN: known}
 
@@ -181,11 +176,9 @@ def score_in_context(
     context: SessionContext,
     columns: ScoreColumns | None = None,
 ) -> tuple[TextScores, int]:
-    """Return the scores of all hypotheses by a model, list by list, and the number of sessions.
-
-    By weights, the utterances of a session are scored and chosen in their order, those of all
-    sessions at a place together. What a killed run computed is in the cache; the same command gives
-    the same scores. `columns`: other columns of the weights.
+    """Return the scores of all hypotheses by a model, list by list, and the number of sessions. By
+    weights, sessions go on side by side, an utterance at a time; `columns`: the weights' others.
+    What a killed run computed is in the cache.
     """
     sessions = find_sessions(nbests, context.sessions)
     scorer = ContextScorer(model)

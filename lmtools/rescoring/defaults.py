@@ -44,11 +44,9 @@ def is_default(weights) -> bool:
 def load_weights(
     path, nbests: Sequence[NBest], columns: ScoreColumns, coming: str | None = None
 ) -> Weights:
-    """Return the weights in the file `path`, or the default ones where it is `default:NAME`, for
-    lists with `columns` of scores, and one that has yet to be computed, by its name.
-
-    UserError for a name that is not there, lists without the scores that it weighs, and for none
-    or several columns.
+    """Return the weights in `path`, or the default ones of `default:NAME` for lists with `columns`
+    and one LM's, by its name. UserError for an unknown name, lists without these scores, none or
+    several LMs.
     """
     if not is_default(path):
         return Weights.load(path)

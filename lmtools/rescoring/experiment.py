@@ -3,6 +3,8 @@ read by `lmtools score`, `ppl`, `tune`, `rescore`, `embed` and `report`.
 
     base: experiment.yaml     # a file that this one refines; `NAME: null` takes an entry out
     metric: wer               # and the other options of tuning, as of lmtools tune
+    groups: speaker           # whole groups as units of tests too: speaker, or NAME=FILE (utt2NAME)
+    planned: [ours]           # systems compared by plan; report corrects p of all others (Holm)
     lms: {bert: hf:DIR}       # language models elsewhere than --lm
     columns:                  # what lmtools score writes, by the options of one call
       tta: {}                 # of the language model tta
@@ -30,6 +32,7 @@ from lmtools.rescoring.tuning_options import FORMS, INTERPOLATION, LINEAR, Tunin
 
 FIX = "fix"
 SECTIONS = ("lms", "columns", "systems", "vectors")
+TESTS = ("groups", "planned")
 LONGEST = 200  # bytes of a name
 UTILITY = "utility"  # which only columns of no language model have
 
@@ -56,7 +59,6 @@ class SystemEntry:
 
     @property
     def plan(self) -> SystemPlan:
-        """Return the plan for tuning and rescoring."""
         return SystemPlan(tuple(self.columns), self.form, self.first_pass)
 
 
@@ -81,6 +83,8 @@ class ExperimentPlan:
     columns: Mapping[str, LMEntry] = field(default_factory=dict)
     systems: Mapping[str, SystemEntry] = field(default_factory=dict)
     vectors: Mapping[str, LMEntry] = field(default_factory=dict)
+    groups: str | None = None
+    planned: tuple[str, ...] | None = None
     place: Place = field(default_factory=lambda: Place(()))
 
     @property
@@ -91,7 +95,6 @@ class ExperimentPlan:
 
     @property
     def plans(self) -> dict[str, SystemPlan]:
-        """Return the plan of each system, by name."""
         return {name: entry.plan for name, entry in self.systems.items()}
 
     @property
@@ -116,7 +119,7 @@ def read_experiment(path) -> ExperimentPlan:
     top = Place(tuple(layers))
     settings = list_options(TuningOptions)
     for name in tree:
-        check_known(name, [*settings, *SECTIONS], top / name, "setting")
+        check_known(name, [*settings, *SECTIONS, *TESTS], top / name, "setting")
     tuning = {key: value for key, value in tree.items() if key in settings}
     for key, value in tuning.items():  # one by one, for the line of the wrong one
         build(TuningOptions, {key: value}, top / key)
@@ -124,8 +127,7 @@ def read_experiment(path) -> ExperimentPlan:
     for name, place in groups["lms"].items():
         if not convert(str, place, top / "lms" / name, name):
             raise UserError(
-                f"{top / 'lms' / name}: {name}: nothing stands there; say where the language model"
-                " is"
+                f"{top / 'lms' / name}: {name}: nothing stands there; say where the model is"
             )
     columns = {
         n: parse_column(n, entry, top / "columns" / n) for n, entry in groups["columns"].items()
@@ -139,8 +141,29 @@ def read_experiment(path) -> ExperimentPlan:
             for name, entry in groups["systems"].items()
         },
         vectors={n: parse_lm(n, e, top / "vectors" / n) for n, e in groups["vectors"].items()},
+        groups=parse_groups(tree.get("groups"), top / "groups"),
+        planned=parse_planned(tree.get("planned"), groups["systems"], top / "planned"),
         place=top,
     )
+
+
+def parse_groups(groups, place: Place) -> str | None:
+    kind, _, path = str(groups).partition("=")
+    if groups is None or groups == "speaker" or (kind.isidentifier() and path):
+        return groups
+    raise UserError(
+        f"{place}: groups: {show_value(groups)}; write speaker (the first part of an utterance's"
+        " id), or NAME=FILE with Kaldi's utt2NAME"
+    )
+
+
+def parse_planned(names, systems: Collection[str], place: Place) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    planned = convert(list[str], names, place, "planned")
+    for name in planned:
+        check_known(name, systems, place, "system")
+    return tuple(planned)
 
 
 def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:

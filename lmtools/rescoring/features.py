@@ -75,7 +75,6 @@ class Features:
         return replace(self, names=tuple(names), values=self.values[places])
 
     def take(self, rows: np.ndarray) -> "Features":
-        """Return the features of some of the utterances, by their places."""
         return replace(self, values=self.values[:, rows], valid=self.valid[rows])
 
 
@@ -96,11 +95,9 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
-    path of the file of each, and the tokens of its model (hypotheses,) by utterance.
-
-    `unchecked` names those of files that do not say which lists they were made of;
-    `glossary` is what the column PHRASES was made with.
+    """Columns of score files by name: log-probabilities (hypotheses,) a list, signature, path, and
+    tokens by utterance. `unchecked`: files that do not name their lists; `glossary`: what PHRASES
+    was made with.
     """
 
     values: Mapping[str, list[np.ndarray]]
@@ -233,8 +230,7 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
             if lacking := [name for name in names if name not in hyp.scores]:
                 which = f"hypothesis {rank} of utterance {nbest.utt!r}"
                 raise UserError(
-                    f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or"
-                    " to none"
+                    f"{source}: {which} has no score {lacking[0]!r}; give it to all or none"
                 )
     return names
 
@@ -323,5 +319,4 @@ def own_hypotheses(features: Features) -> Features:
 
 
 def words(hyp: Hypothesis) -> str:
-    """Return the words of a hypothesis, single-spaced."""
     return " ".join(hyp.text.split())

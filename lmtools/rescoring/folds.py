@@ -70,18 +70,14 @@ def parse_folds(word: str) -> FoldPlan:
 def assign_folds(
     utterances: Sequence[str], plan: FoldPlan, seed: int, speakers: Mapping[str, str] | None, path
 ) -> dict[str, tuple[str, ...]]:
-    """Assign utterances to folds by name, whatever their order.
-
-    The speaker of an utterance is what `speakers` says, by default what its id has before the first
-    dash, as LibriSpeech's. Where there are more speakers than folds, each goes, those with most
-    utterances first, into the fold that has fewest. UserError about `path` for too few utterances
-    or speakers, and for an utterance without one.
+    """Assign utterances to folds by name, whatever their order. Speakers are `speakers`', else ids
+    up to the first dash; where they are more than folds, each goes, the largest first, into the
+    smallest fold. UserError about `path` for too few, and for an utterance without one.
     """
     if plan.by == RANDOM:
         if plan.count > len(utterances):
             raise UserError(
-                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; take"
-                " fewer"
+                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; lower it"
             )
         drawn = np.random.default_rng(seed).permutation(sorted(utterances)).tolist()
         return {str(i + 1): tuple(sorted(drawn[i :: plan.count])) for i in range(plan.count)}

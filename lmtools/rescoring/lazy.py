@@ -107,8 +107,7 @@ def expect(
     names, inputs = predictors(nbests, known, tokens)
     if {*names} != {*bound.slopes}:
         raise UserError(
-            f"{path}: its bound is of {', '.join(bound.slopes)}, not of {', '.join(names)}; tune"
-            " again"
+            f"{path}: its bound is of {', '.join(bound.slopes)}, not {', '.join(names)}; tune again"
         )
     return combine([*(bound.slopes[name] for name in names), bound.tokens], inputs)
 
@@ -121,12 +120,9 @@ def score_lazily(
     margin: float,
     score: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> LazyScores:
-    """Score the hypotheses that have to be scored, in rounds over all open lists; return their
-    column.
-
-    `rest` are the totals of the other features, `line` these with what is expected of the column,
-    whose weight is `weight`, (utterances, hypotheses) all. `score` takes the rows and places of
-    some hypotheses and gives their values of the column. With a margin of infinity all are scored.
+    """Score the hypotheses that have to be, in rounds over all open lists; return their column.
+    `rest` are the other totals, `line` these with what is expected of the column of that `weight`,
+    (utterances, hypotheses). `score` takes rows and places. Margin infinity: all.
     """
     order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
     counts, done = valid.sum(1), np.zeros(len(valid), int)

@@ -35,11 +35,8 @@ def tune_lists(
     crossing: Crossing | None = None,
     nj: int = 1,
 ) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
-    """Return warnings about the lists read from `source`, and the weights of each system with its
-    facts, by name, tuned by `nj` processes.
-
-    With a `crossing` there are the weights of each fold too. The notes have the bounds of lazy
-    rescoring, of their tolerance. UserError as of `gather` and `tune`.
+    """Return warnings about the lists from `source`, and each system's weights with facts, by name,
+    tuned by `nj` processes; with a `crossing` those of each fold too, and lazy bounds in the notes.
     """
     extra = [name for name in list_lengths(systems) if name not in options.features]
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
@@ -167,10 +164,9 @@ VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
-    """Rescore lists: best total first and equals in their old order; scores are all features and
-    `total`. Utterances of a fold are chosen for by its weights, which did not see them.
-
-    UserError about `source` unless the features are exactly those of the weights.
+    """Rescore lists: best total first, equals in their old order, with all features and `total`;
+    utterances of a fold by its weights. UserError about `source` for features other than the
+    weights'.
     """
     check(features, weights, source)
     totals = weighted_totals([nbest.utt for nbest in nbests], features, weights)

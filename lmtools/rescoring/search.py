@@ -58,7 +58,9 @@ def search(space: SearchSpace, seed: int) -> np.ndarray:
 
 def descents(space: SearchSpace, seed: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
-    starts = [np.append(1.0, np.zeros(len(space.nonnegative))), *random_starts(space, rng)]
+    drawn = rng.normal(size=(STARTS - 1, len(space.nonnegative)))
+    drawn = np.where(space.nonnegative, np.abs(drawn), drawn)
+    starts = np.insert(np.vstack([np.zeros(len(space.nonnegative)), drawn]), 0, 1.0, axis=1)
     return [descend(space, start, rng) for start in starts]
 
 
@@ -79,13 +81,6 @@ def dropped(space: SearchSpace, seed: int) -> list[np.ndarray]:
         start = np.insert(best_part, place, 0.0)
         ends.append(descend(space, start, np.random.default_rng(seed)))
     return ends
-
-
-def random_starts(space: SearchSpace, rng: np.random.Generator) -> list[np.ndarray]:
-    drawn = rng.normal(size=(STARTS - 1, len(space.nonnegative)))
-    return [
-        np.append(1.0, np.where(space.nonnegative, np.abs(weights), weights)) for weights in drawn
-    ]
 
 
 def descend(space: SearchSpace, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

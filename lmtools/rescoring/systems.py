@@ -15,10 +15,8 @@ from lmtools.types import TOTAL, NBest
 
 @dataclass(frozen=True)
 class SystemPlan:
-    """Columns of scores of a system, as `read_columns` names them, and its form.
-
-    In the interpolated form `first_pass` has the weights of the lists' own scores and lengths whose
-    sum is the first pass's score; empty: `find_total`.
+    """Columns of a system, as `read_columns` names them, and its form. Interpolated, `first_pass`
+    has the weights whose sum is the first pass's score; empty: `find_total`.
     """
 
     columns: tuple[str, ...]
@@ -61,7 +59,6 @@ def fill_path(path: str, kind: str, name: str) -> str:
 
 
 def of_system(path: str, system: str | None) -> str:
-    """Return the path of a system's file, as it is for the only one."""
     return path if system is None else fill_path(path, "system", system)
 
 

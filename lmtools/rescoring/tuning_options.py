@@ -87,7 +87,6 @@ class TuningOptions:
 
     @property
     def features(self) -> list[str]:
-        """The names of the features of texts."""
         if self.lengths is None:
             return ["words"] if self.form == LINEAR else []
         return [*self.lengths]
@@ -114,7 +113,6 @@ class TuningOptions:
         )
 
     def free(self, features: Features) -> list[str]:
-        """Return the features whose weights are searched."""
         return [name for name in features.names if name not in self.base(features)]
 
     def base(self, features: Features) -> dict[str, float]:

@@ -62,11 +62,9 @@ class Scorer:
     pairs = False  # its texts are pairs of a source and what is scored given it
 
     def normalise(self, text: str) -> str:
-        """Return the text as the model reads it."""
         return " ".join(text.split())
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         return text.split()
 
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
@@ -82,7 +80,6 @@ class Scorer:
         raise NotImplementedError
 
     def knows(self, word: str) -> bool:
-        """Return whether no token of a word that has a score is out of vocabulary."""
         return not self.unknown(self.prepare([word])[0]).any()
 
     def token_names(self, sentence: tuple) -> list[str]:
@@ -94,7 +91,6 @@ class Scorer:
         return len(sentence)
 
     def spans(self, sentence: tuple, words: Sequence[str]) -> list[int]:
-        """Return the positions of each word of a sentence, or one number of all."""
         self.words.learn(words)
         spans = [len(self.words.tokens(word, not place)) for place, word in enumerate(words)]
         return spans if all(spans) and sum(spans) == len(sentence) else [len(sentence)]
@@ -104,7 +100,6 @@ class Scorer:
         return cut_windows(len(sentence), self.longest)
 
     def window(self, sentence: tuple, begin: int, end: int) -> tuple:
-        """Return one window of a sentence, as a sentence."""
         return sentence[begin:end]
 
     def token_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
@@ -137,7 +132,6 @@ class Scorer:
 
     @property
     def source(self) -> str:
-        """The name of the model in messages."""
         return self.spec.lm
 
     def states(
@@ -157,7 +151,6 @@ class Scorer:
 
     @cached_property
     def words(self) -> WordTokens:
-        """The tokens of single words."""
         return WordTokens(self)
 
     def prefixes(self) -> Prefixes:
@@ -221,7 +214,6 @@ class WordTokens:
         return once if first else later
 
     def count_unknown(self, word: str, first: bool) -> int:
-        """Return the number of unknown tokens of a word."""
         tokens = self.tokens(word, first)
         if tokens not in self.unknown:
             self.unknown[tokens] = int(np.sum(self.model.unknown(tokens)))
@@ -238,10 +230,8 @@ def check_wordwise(model) -> None:
 
 
 def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> list[list[int] | None]:
-    """Return the number of tokens with a score of each word of each text; None where tokens cross
-    words.
-
-    `sentences` are what the model prepared of `texts`.
+    """Return the scored tokens of each word of each text; None where tokens cross words.
+    `sentences`: what the model prepared of `texts`.
     """
     known = WordTokens(model)
     split = [text.split() for text in texts]

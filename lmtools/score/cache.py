@@ -326,11 +326,8 @@ def small_segments(paths: Iterable[Path]) -> list[Path]:
 
 
 def write_segment(folder: Path, firsts: np.ndarray, rows: np.ndarray) -> Path:
-    """Write rows, in any order, one of each key; the file.
-
-    Of two values of a key the one with the lower checksum stays: whoever merges which segments at
-    the same time, nobody removes the one that all others dropped. Of two keys with the same
-    beginning one is lost: among a billion, there are two such with a probability of 3%.
+    """Write rows, one of each key; return the file. Of two values of a key the one with the lower
+    checksum stays: whoever merges at the same time, nobody removes the one that others dropped.
     """
     order = np.lexsort((as_numbers(rows[:, KEY - FIRST : REST].tobytes()), firsts))
     firsts, chosen = np.unique(firsts[order], return_index=True)

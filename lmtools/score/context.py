@@ -48,7 +48,6 @@ class ContextScorer:
         ]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of texts that have a score, without the end."""
         return [len(self.inner.unknown(sentence)) for sentence in self.inner.prepare(texts)]
 
     def cost(self, sentence):
@@ -89,7 +88,6 @@ class ContextScorer:
 
 
 def load_behind(load: Callable[[], Scorer]) -> ContextScorer:
-    """Load a model to read a context."""
     return ContextScorer(load())
 
 
@@ -104,7 +102,6 @@ class History:
         return self.scorer.cut(self.words, self.tokens)
 
     def add(self, text: str) -> None:
-        """Add what was said next."""
         self.words += self.scorer.normalise(text).split()
         # a word has a token or more, but for those that a tokeniser drops
         del self.words[: -4 * self.tokens]

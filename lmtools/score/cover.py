@@ -80,11 +80,8 @@ def best_arc(scores: np.ndarray, ends: np.ndarray, states: int) -> np.ndarray:
 
 
 def last_shared(target: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return for each arc (A,) the last one after it that has the same best path; so arcs have
-    equal best paths where these are equal.
-
-    The best path over an arc goes on with `after`; it is also the next arc's where that is reached
-    from `before`.
+    """Return for each arc (A,) the last one after it of the same best path. The best path over an
+    arc goes on with `after`, and is the next arc's where that is reached from `before`.
     """
     arcs = np.arange(len(target))
     last = np.where((before[target] == arcs) & (after[target] >= 0), after[target], arcs)

@@ -127,10 +127,8 @@ class HuggingFace(Scorer):
 
 
 class HuggingFaceMasked(HuggingFace):
-    """Pseudo-log-likelihood: each token from a copy in which it alone is masked; boundary tokens
-    are not scored (their log p is 0). BERT runs in our own masked model.
-
-    `intact` scores all tokens from one unmasked pass instead.
+    """Pseudo-log-likelihood: each token from a copy where it alone is masked (`intact`: from one
+    unmasked pass); boundary tokens count 0. BERT runs in our own masked model.
     """
 
     kind = "pseudo-perplexity"

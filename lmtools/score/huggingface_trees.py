@@ -64,7 +64,6 @@ class HuggingFaceTree(HuggingFace):
         raise NotImplementedError
 
     def from_logits(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """Score sentences, each by itself."""
         raise NotImplementedError
 
     def try_sharing(self) -> bool:

@@ -66,7 +66,6 @@ class LatticeTotals:
     signatures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def add(self, result: LatticeResult) -> None:
-        """Enter one lattice."""
         self.lattices += 1
         self.arcs += result.arcs
         self.rescored_arcs += result.rescored_arcs
@@ -77,7 +76,6 @@ class LatticeTotals:
             self.near.setdefault(name, []).append(row)
 
     def describe(self) -> str:
-        """Describe the sums in words."""
         rate = f", {self.seconds / self.speech:.3f} x real time" if self.speech else ""
         return (
             f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,};"
@@ -108,7 +106,6 @@ def run_lattices(
 
 
 def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) -> LatticeResult:
-    """Rescore a lattice, and take what is wanted."""
     begun, weights = time.perf_counter(), rescorer.settings.weights
     rescored, messages = rescorer.rescore(lattice)
     out = LatticeResult(

@@ -32,7 +32,6 @@ class Totals:
     unknown: int = 0
 
     def add(self, utterances: int, scores: TextScores) -> None:
-        """Add the scores of the hypotheses of so many utterances."""
         self.utterances += utterances
         self.hypotheses += len(scores.tokens)
         self.tokens += int(scores.tokens.sum())
@@ -40,11 +39,9 @@ class Totals:
 
 
 class ListParts:
-    """N-best lists in `source`, in parts that are scored together, at least one: of a file TOGETHER
-    hypotheses, whatever the number of processes; of a pipe (`-`, Kaldi's rspecifiers) one list.
-
-    `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. A file of one part is read
-    once, however often it is gone through. UserError without lists.
+    """N-best lists in `source`, in parts scored together, at least one: TOGETHER hypotheses of a
+    file (one part is read once), a list of a pipe. `form` None: recognised; in a pipe JSON lines,
+    or Kaldi's. UserError without lists.
     """
 
     def __init__(self, source: str, form: str | None):
@@ -130,11 +127,9 @@ def score_lists(
     written: bool = False,
     shard: Shard = WHOLE,
 ) -> Totals:
-    """Write the scores of N-best lists to `out`, each part as soon as it is done.
-
-    `sources`: what the hypotheses translate, for a `spec` of `pairs`. `written`: of hypotheses,
-    what the recogniser wrote in the place of their texts. `shard`: score but this part of the
-    sentences, and leave gaps for the others. UserError without lists.
+    """Write the scores of N-best lists to `out`, each part when done. `sources`: what they
+    translate, for a `spec` of `pairs`; `written`: of what the recogniser wrote; `shard`: of this
+    part, with gaps for the others. UserError without lists.
     """
     source, parts = lists.source, iter(lists)
     first = next(parts)  # before the model, which takes longer

@@ -33,8 +33,7 @@ class MixtureScorer(Scorer):
         for scorer, lm in zip(scorers, lms, strict=True):
             if scorer.kind != self.kind:
                 raise UserError(
-                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give models that predict"
-                    " from the left alone"
+                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give left-to-right models"
                 )
         self.spec, self.scorers, self.lms = spec, list(scorers), list(lms)
         self.weights = complete_weights(weights, self.lms)
@@ -72,7 +71,6 @@ class MixtureScorer(Scorer):
             if other := next((i for i, size in enumerate(lengths) if size != lengths[0]), 0):
                 raise UserError(
                     f"{self.lms[other]}: cuts the text otherwise than {self.lms[0]}; use one"
-                    " vocabulary"
                 )
         return sentences
 
@@ -130,7 +128,6 @@ class MixtureScorer(Scorer):
         return MixtureScorer(parts, self.weights, self.lms, self.spec)
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
-        """Return the same models with other weights."""
         return MixtureScorer(self.scorers, weights, self.lms, self.spec)
 
     def with_oov_penalty(self, penalty):

@@ -139,7 +139,6 @@ class NeuralScorer(Scorer):
         return NeuralPrefixes(self)
 
     def tree_of(self, sentences) -> SentenceTree:
-        """Return the tree of the predicted tokens of sentences."""
         return SentenceTree.of(sentences, BOS)
 
     def tree_states(self, sentences, tree: SentenceTree) -> Tensor:
@@ -258,11 +257,9 @@ POWER = 0.75  # of the counts of unigram noise
 
 
 def correct_by(lm: LanguageModel, subword, spec: str) -> str:
-    """Let outputs be corrected by the noise that `spec`, KIND=F, says in place of that of training:
-    KIND over how often ids are targets in the binarised corpus F, unigram to the POWER.
-
-    What identifies the noise is returned. UserError for a criterion whose scores have no noise in
-    them, and for a corpus of another vocabulary.
+    """Let outputs be corrected by the noise of `spec`, KIND=F: KIND over targets' counts in the
+    corpus F, unigram to the POWER; return what identifies it. UserError for a criterion without
+    noise, or a corpus of another vocabulary.
     """
     kind, path = parse_pair(spec, "noise", "KIND=F.bin", f"KIND is one of {', '.join(NOISES)}")
     if kind not in NOISES:
@@ -276,8 +273,7 @@ def correct_by(lm: LanguageModel, subword, spec: str) -> str:
     corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"noise={kind}")
     if corpus.subword.hash != subword.hash:
         raise UserError(
-            f"{path}: binarised with another vocabulary than the model's; give the corpus that the"
-            " model was trained on"
+            f"{path}: binarised with another vocabulary than the model's; give the model's"
         )
     counts = count_targets(lm.objective, corpus, len(lm.output.noise))
     noise = NOISES[kind](counts, excluded_ids(lm.objective), POWER)

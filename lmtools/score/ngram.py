@@ -60,11 +60,8 @@ class NgramScorer(Scorer):
 
 
 class NgramPrefixes(WordPrefixes):
-    """The prefixes of one utterance under an n-gram model: a node is a KenLM state, the shortest
-    history that decides the future.
-
-    Scores equal those of the whole sentence in `NgramModel.query`; a word that normalises to
-    nothing scores 0 and keeps its node.
+    """The prefixes of one utterance under an n-gram model: a node is a KenLM state. Scores equal
+    `NgramModel.query`'s; a word that normalises to nothing scores 0 and keeps its node.
     """
 
     def __init__(self, scorer):

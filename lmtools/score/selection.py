@@ -42,12 +42,8 @@ class Selection:
 
 
 def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection:
-    """Select the `keep` lines to which `measure` gives the lowest differences, each once, the
-    earlier one of two with one difference; empty lines, and those of difference inf, are not
-    chosen.
-
-    Reads in blocks and holds `keep` lines and a block: a line that left the best cannot come back,
-    so that what is held tells all that is a copy.
+    """Select the `keep` lines of the lowest differences by `measure`, each once, the earlier of
+    equals; not empty ones and inf. Holds `keep` lines and a block, which tells all copies.
     """
     best: list[tuple[float, int, str]] = []  # the worst first
     held, selection = set(), Selection([], [])
@@ -107,11 +103,8 @@ class Estimation:
         self, domain: Sequence[str], pool: Sequence[str], out: Path, computing: Computing
     ) -> Measure:
         """Return `measure_difference` by n-grams, in directories in `out`, of the domain's text and
-        of as many random lines of the pool.
-
-        As in the paper both have the vocabulary of the domain: the words that it has twice, and
-        UNKNOWN for all others. A word of it that the general text lacks is not UNKNOWN there: it
-        has the small probability of <unk>.
+        as many random lines of the pool, over words that the domain has twice and UNKNOWN, as in
+        the paper; one that the general text lacks has <unk>'s small probability.
         """
         clean = [self.normaliser(line).split() for line in read_lines(domain)]
         counts = Counter(word for words in clean for word in words)
@@ -132,7 +125,6 @@ class Estimation:
 
 
 def read_lines(paths: Iterable) -> Iterator[str]:
-    """Read the lines of texts that are not empty."""
     return (line for path in paths for _, line in read_text(path) if line.strip())
 
 

@@ -62,11 +62,9 @@ def score_texts(
     cache: Cache | None = None,
     shard: Shard = WHOLE,
 ) -> TextScores:
-    """Score `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal scores,
-    whatever else is in the list (on a CPU, but for rounding where beginnings are shared).
-
-    `cache`: one that is open, for many calls; else that of `computing` is opened and closed. Of
-    another part than `shard` a log-probability is NaN.
+    """Score `texts` (pairs for a scorer of pairs); equal texts get equal scores, whatever else is
+    there (on a CPU, but for rounding where beginnings are shared). `cache`: an open one; else
+    `computing`'s. Of another part than `shard`: NaN.
     """
     sentences, which = prepare_distinct(texts, scorer.prepare)
     trees = scorer.plan_trees(sentences)
@@ -93,7 +91,6 @@ class SharedWork:
         self.others, self.inner, self.put = dict.fromkeys(others, np.nan), cache, cache.put
 
     def get(self, sentences: Sequence) -> dict:
-        """Return the known values of the sentences by their numbers."""
         return {**self.inner.get(sentences), **self.others}
 
 
@@ -110,11 +107,8 @@ def count_scored(scorer: Scorer, sentences: Sequence[tuple]) -> tuple[np.ndarray
 
 
 class Missing:
-    """What a cache lacks of distinct sentences: `work`, batches of them for a scorer or an encoder;
-    `values` by their numbers, those of the cache first.
-
-    Of `trees`, numbers of sentences that go through together, one that lacks any value is computed
-    whole: what is known changes no bit of the others.
+    """What a cache lacks of distinct sentences: `work`, batches; `values` by number, the cache's
+    first. Of `trees`, which go through together, one that lacks any is computed whole.
     """
 
     def __init__(self, sentences: Sequence, model, cache: Cache, trees: Sequence[TreeBatch] = ()):
@@ -135,7 +129,6 @@ class Missing:
             yield
 
     def keep(self, number: int, values: Sequence) -> None:
-        """Keep the values of a batch, here and in the cache."""
         pairs = zip(self.plan[number], values, strict=True)
         new = {i: value for i, value in pairs if i not in self.values}
         self.values |= new
@@ -234,11 +227,8 @@ def plan_work(
 
 
 def run_batches(model, work: Sequence[list], ask: Callable[[list], list]) -> Iterator[list]:
-    """Return an iterator of what `ask` of `model`, a scorer or an encoder, answers to each batch of
-    `plan_work`: a list of one value a sentence, in order.
-
-    On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
-    after the other, and of a mixture too, whose models come here themselves.
+    """Return an iterator of what `ask` of `model` answers to each batch of `plan_work`, a list of
+    values, in order; on a CPU as many at a time as torch has threads.
     """
     if model.rows is None:
         return map(ask, work)
@@ -282,11 +272,8 @@ def one_thread() -> Iterator[int]:
 
 
 def within_memory(compute: Callable[[list], list], sentences: list, size: int) -> list:
-    """Return the values of `compute` for a batch filled up to `size`, one a sentence; halve a batch
-    that does not fit into memory until it does.
-
-    Halved, it has another shape, so that values may differ in their last bits from those of a
-    machine with more memory.
+    """Return `compute`'s values for a batch filled up to `size`, halved until it fits memory; of
+    another shape values may differ in their last bits.
     """
     try:
         filled = type(sentences)([*sentences, *sentences[-1:] * (size - len(sentences))])
@@ -296,8 +283,7 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
             raise
         if size == 1:
             raise UserError(
-                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
-                " larger machine"
+                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it"
             ) from None
     import torch
 

@@ -1,256 +1,200 @@
-"""A service over HTTP: `POST /rescore`, `GET /health`, `GET /metrics`.
+"""The service over HTTP: routes of starlette, carried by uvicorn, with limits to every wait.
 
-One loop reads and writes requests of HTTP/1.1, as far as JSON needs them: with Content-Length,
-nothing in pieces. One thread scores meanwhile (`Batcher`).
+`Service` is the application, `Body` what arrives of a request, `Connection` uvicorn's connection.
 """
 
 import asyncio
 import contextlib
-import contextvars
 import errno
+import hmac
 import ipaddress
+import logging
+import os
 import re
 import signal
+import socket
+import sys
 import time
-from bisect import bisect_left
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from http import HTTPStatus
-from itertools import accumulate
-from typing import NamedTuple
+
+import h11
+import uvicorn
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.files import in_units
 from lmtools.base.log import say
-from lmtools.base.options import check_options, option
-from lmtools.serve.chooser import Answer, Chooser, spell_error
+from lmtools.serve.chooser import Chooser, spell_error
+from lmtools.serve.waiting import (
+    Batcher,
+    Refusal,
+    ServiceMetrics,
+    Serving,
+    at_most,
+    busy,
+    parse_port,
+)
 
 HEAD = 1 << 16  # bytes of a request's line and headers
-REQUEST = re.compile(r"([A-Z]{1,16}) (\S+) HTTP/1\.([01])")
-HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
-IDLE = 600.0  # seconds that a connection may be silent between requests
+IDLE = 600  # seconds that a connection may be silent between requests
 LINGER = 2.0  # seconds for a client that still sends to read why it is refused
-HELD = 4  # bodies of the greatest size that may be in memory
-METHODS = {"/rescore": "POST", "/health": "GET", "/metrics": "GET"}
-JSON, TEXT = "application/json", "text/plain; version=0.0.4"
+RATE = 100_000  # bytes of a body for which it may take one second more
+HELD = 4  # bodies of the greatest size that may be held
+CONNECTIONS = 256  # at once; one more closes that longest idle
 # names of this machine, which no site of the web can have
 OWN = re.compile(r"([\w-]*|[\d.]+|\[[\da-f:.]+\])(:\d*)?", re.IGNORECASE)
 TELL = 60.0  # seconds from line to line about one fault
-# of a client, of a connection closed here, or of one that takes no answer
-GONE = (OSError, EOFError, asyncio.CancelledError, asyncio.TimeoutError)
-BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+KEY = "LMTOOLS_API_KEY"  # the environment variable of what requests must show
+JSON, PAGE = "application/json", "text/plain; version=0.0.4"
 
 
-CONNECTIONS = 256  # at once; one more closes that longest idle
+class Body:
+    """The body of a request as it arrives: of at most `most` bytes, in `seconds` and what RATE adds
+    to them; `held`: the bytes of all bodies of its kind.
+    """
 
+    def __init__(self, receive, headers: Headers, most: int, seconds: float):
+        self.raw, self.most, self.seconds, self.held = receive, most, seconds, {}
+        self.declared = int(headers.get("content-length", 0))
+        self.complete = not self.declared and "transfer-encoding" not in headers
+        self.size, self.begun = 0, time.monotonic()
 
-@dataclass(frozen=True)
-class Serving:
-    """Options of a service over HTTP."""
+    def hold(self, size: int) -> None:
+        """Count these bytes as held; Refusal where they are too many."""
+        if size > self.most:
+            remedy = "send less, or have the server started with a larger --max-line"
+            raise Refusal(413, f"a body of more than {in_units(self.most)}; {remedy}")
+        self.held[self] = size
+        if sum(self.held.values()) > HELD * self.most:
+            raise busy("much is being read")
 
-    port: str = option(
-        "8000", "port to listen on (0: any free one); ADDRESS:PORT lets other machines connect"
-    )
-    waiting: int = option(64, "number of requests that may wait; one more gets status 503", least=1)
-    seconds: float = option(
-        10.0, "most seconds for a request to arrive, and for its answer to be sent", least=0.01
-    )
-
-    def __post_init__(self):
-        check_options(self)
-        number = self.address[1]
-        if not re.fullmatch("[0-9]{1,5}", number) or int(number) > 65535:
-            raise UserError(f"port: {self.port} is not a port; give a number from 0 to 65535")
-
-    @property
-    def address(self) -> tuple[str, str]:
-        """The address and the port."""
-        host, _, number = self.port.rpartition(":")
-        return host.strip("[]") or "127.0.0.1", number
-
-
-class Refusal(UserError):
-    """A request that is not answered: its status, the cause and remedy, and more headers."""
-
-    def __init__(self, status: int, message: str, **headers: str):
-        super().__init__(message)
-        self.status, self.headers = status, headers
-
-
-def busy(cause: str) -> Refusal:
-    return Refusal(503, f"busy: {cause}; send it again later", **{"Retry-After": "1"})
-
-
-class ServiceMetrics:
-    """Counts since the start; as text it is the page that Prometheus fetches."""
-
-    def __init__(self):
-        self.requests: Counter[tuple[str, int]] = Counter()  # by path and status
-        self.sums = Counter(lists=0, hypotheses=0, batches=0)
-        self.durations = [0] * (len(BOUNDS) + 1)
-        self.seconds = 0.0
-        self.queue = 0  # requests that wait now
-
-    def observe(self, seconds: float, answer: Answer) -> None:
-        self.durations[bisect_left(BOUNDS, seconds)] += 1
-        self.seconds += seconds
-        self.sums.update(lists=answer.lists, hypotheses=answer.hypotheses)
-
-    def __str__(self) -> str:
-        lines = ["# TYPE lmtools_requests_total counter"]
-        for (path, status), count in sorted(self.requests.items()):
-            lines.append(f'lmtools_requests_total{{path="{path}",status="{status}"}} {count}')
-        for name, count in self.sums.items():
-            lines += [f"# TYPE lmtools_{name}_total counter", f"lmtools_{name}_total {count}"]
-        lines += ["# TYPE lmtools_queue_requests gauge", f"lmtools_queue_requests {self.queue}"]
-        name = "lmtools_request_seconds"
-        lines.append(f"# TYPE {name} histogram")
-        counts = [*accumulate(self.durations)]
-        for bound, count in zip((*BOUNDS, "+Inf"), counts, strict=True):
-            lines.append(f'{name}_bucket{{le="{bound}"}} {count}')
-        lines += [f"{name}_sum {self.seconds:.6f}", f"{name}_count {counts[-1]}"]
-        return "\n".join(lines) + "\n"
-
-
-class Batcher:
-    """Queue of requests; all that wait are scored together by one thread."""
-
-    def __init__(self, chooser: Chooser, serving: Serving, metrics: ServiceMetrics):
-        self.chooser, self.serving, self.metrics = chooser, serving, metrics
-        self.waiting: deque[tuple[bytes, asyncio.Future]] = deque()
-        self.changed, self.closed = asyncio.Event(), False
-
-    async def ask(self, body: bytes) -> Answer:
-        """Return the answer to a request; UserError of a wrong one, Refusal of one too many and of
-        one that takes too long.
-        """
-        if len(self.waiting) >= self.serving.waiting:
-            raise busy(f"{len(self.waiting)} requests wait")
-        future = asyncio.get_running_loop().create_future()
-        self.waiting.append((body, future))
-        self.changed.set()
+    async def receive(self) -> dict:
+        """Return ASGI's next message: Refusal of a body that is too large or too slow."""
+        if self.complete:  # the next is that the client left
+            return await self.raw()
         try:
-            return await asyncio.wait_for(future, self.serving.seconds)
+            with at_most(self.begun + self.seconds + self.size / RATE - time.monotonic()):
+                message = await self.raw()
         except asyncio.TimeoutError:
-            cause = f"no answer in {self.serving.seconds:g} s"
-            raise Refusal(504, f"{cause}; send fewer lists at once, or later") from None
+            late = f"the request did not come in {self.seconds:g} s; send it at once"
+            raise Refusal(408, late) from None
+        self.size += len(message.get("body", b""))
+        self.hold(max(self.size, self.declared))
+        self.complete = not message.get("more_body", False)
+        return message
 
-    def close(self) -> None:
-        self.closed = True
-        self.changed.set()
-
-    async def run(self) -> None:
-        """Answer what waits, until closed."""
-        loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-        with ThreadPoolExecutor(1) as pool:
-            while self.waiting or not self.closed:
-                await self.changed.wait()
-                # those that took too long are done
-                batch = [(body, future) for body, future in self.waiting if not future.done()]
-                self.waiting.clear()
-                if not self.closed:
-                    self.changed.clear()
-                if not batch:
-                    continue
-                bodies = [body for body, _ in batch]
-                try:
-                    results = await loop.run_in_executor(
-                        pool, context.run, self.chooser.answer, bodies
-                    )
-                except Exception as error:
-                    results = [error] * len(batch)
-                self.metrics.sums["batches"] += 1
-                for (_, future), result in zip(batch, results, strict=True):
-                    if not future.done():
-                        failed = isinstance(result, Exception)
-                        (future.set_exception if failed else future.set_result)(result)
+    async def drop(self) -> None:
+        """Read on for LINGER: a connection that is closed at once is reset before its client has
+        read why.
+        """
+        with contextlib.suppress(asyncio.TimeoutError), at_most(LINGER):
+            while (await self.raw()).get("more_body"):
+                pass
 
 
-class Head(NamedTuple):
-    """A request without its body; names of headers are in lower case."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    keep: bool  # whether more requests may follow
-
-    @property
-    def length(self) -> int:
-        """The bytes of its body; Refusal where it does not say."""
-        if "transfer-encoding" in self.headers:
-            raise Refusal(411, "a body in pieces; send it with Content-Length")
-        text = self.headers.get("content-length", "0" if self.method == "GET" else "")
-        if not re.fullmatch(r"[0-9]{1,18}", text):
-            raise Refusal(411, f"Content-Length is {text[:20]!a}; send the bytes of the body")
-        return int(text)
-
-
-async def read_head(reader: asyncio.StreamReader, first: bytes) -> Head:
-    """Read a request, of which the `first` bytes are known, up to its body."""
-    try:
-        head = first + await reader.readuntil(b"\r\n\r\n")
-    except asyncio.LimitOverrunError:
-        raise Refusal(431, f"headers of more than {HEAD} bytes; send fewer") from None
-    start, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    match = REQUEST.fullmatch(start)
-    if not match:
-        raise Refusal(400, "not a request of HTTP/1.1; send POST /rescore HTTP/1.1")
-    headers = {}
-    for line in lines:
-        field = HEADER.fullmatch(line)
-        if not field or (field[1].lower() in headers and field[1].lower() == "content-length"):
-            raise Refusal(400, f"header {line[:40]!a}: malformed or given twice; mend it")
-        headers[field[1].lower()] = field[2].strip()
-    connection = headers.get("connection", "").lower()
-    keep = "close" not in connection if match[3] == "1" else "keep-alive" in connection
-    return Head(match[1], match[2].partition("?")[0], headers, keep)
-
-
-class Server:
-    """A service of a Chooser; bodies of requests have at most `most` bytes."""
+class Service:
+    """The application: `POST /rescore` by a Chooser, `GET /health`, `GET /metrics`; lists of a
+    request have at most `most` bytes.
+    """
 
     def __init__(self, chooser: Chooser, serving: Serving, most: int):
-        self.serving, self.most = serving, most
-        self.metrics, self.ending = ServiceMetrics(), False
-        self.batcher = Batcher(chooser, serving, self.metrics)
-        self.tasks: set[asyncio.Task] = set()  # one a connection
-        self.idle: dict[asyncio.Task, None] = {}  # those without a request, longest first
-        self.held: dict[asyncio.StreamReader, int] = {}  # bytes of the bodies of connections
-        self.told, self.local = -TELL, False
+        self.serving, self.key = serving, os.environ.get(KEY, "")
+        self.metrics, self.lists = ServiceMetrics(), Batcher(chooser.answer, serving)
+        self.connections: set[Connection] = set()
+        self.idle: dict[Connection, None] = {}  # those without a request, longest first
+        self.local, self.told = False, -TELL
+        self.sizes, self.held = {"/rescore": most, "/health": most, "/metrics": most}, {}
+        routes = [
+            Route("/rescore", self.rescore, methods=["POST"]),
+            Route("/health", self.tell_health, methods=["GET"]),
+            Route("/metrics", self.tell_metrics, methods=["GET"]),
+        ]
+        self.router = Router(routes, redirect_slashes=False)
 
-    async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT; then answer what has come. UserError where the address
-        cannot be listened on.
-        """
-        host, port = self.serving.address
+    async def __call__(self, scope, receive, send) -> None:
+        headers, path, status = Headers(scope=scope), scope["path"], 0
+        most = self.sizes.get(path, 0)
+        body = Body(receive, headers, most, self.serving.seconds)
+
+        async def carry(message: dict) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if not body.complete:
+                    message["headers"].append((b"connection", b"close"))
+            await send(message)
+
         try:
-            server = await asyncio.start_server(self.converse, host, port, limit=HEAD)
-        except OSError as error:
-            raise UserError(
-                f"{host}:{port}: cannot listen there ({error.strerror or error}); give another"
-                " --set port=ADDRESS:PORT"
-            ) from None
-        host, port = server.sockets[0].getsockname()[:2]
-        self.local = ipaddress.ip_address(host).is_loopback
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        loop.set_exception_handler(lambda _, fault: self.tell(fault))
-        working = asyncio.create_task(self.batcher.run())
-        for kind in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(kind, ended.set)
-        say(f"listening on http://{f'[{host}]' if ':' in host else host}:{port}")
-        await ended.wait()
-        for kind in (signal.SIGTERM, signal.SIGINT):  # another one ends at once
-            loop.remove_signal_handler(kind)
-        self.ending = True
-        server.close()
-        for task in [*self.idle]:
-            self.close_idle(task)
-        if self.tasks:
-            await asyncio.wait(self.tasks)
-        self.batcher.close()
-        await working
+            self.check(scope["method"], path, headers)
+            if path in self.sizes:
+                body.held = self.held.setdefault(most, {})
+                body.hold(body.declared)
+            await self.router({**scope, "app": self}, body.receive, carry)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            if not status:
+                await self.refuse(path, error, body, carry)
+        finally:
+            body.held.pop(body, None)
+        if status:
+            self.metrics.requests[path if path in self.sizes else "other", status] += 1
+
+    def check(self, method: str, path: str, headers: Headers) -> None:
+        """Raise Refusal of a request whose headers tell that it may not be answered."""
+        if "origin" in headers:  # a page of the web asks through the user's browser
+            raise Refusal(403, "not for pages in browsers; ask without the header Origin")
+        if self.local and not OWN.fullmatch(headers.get("host", "")):
+            raise Refusal(403, "Host is another machine; ask by the address, or localhost")
+        shown = headers.get("authorization", "").encode("latin-1")
+        wanted = f"Bearer {self.key}".encode()
+        if self.key and path != "/health" and not hmac.compare_digest(shown, wanted):
+            cause = f"not the server's key ({KEY}); send the header Authorization: Bearer KEY"
+            raise Refusal(401, cause, **{"WWW-Authenticate": "Bearer"})
+        if len(self.connections) > CONNECTIONS:
+            raise busy(f"{len(self.connections)} connections")
+
+    async def refuse(self, path: str, error: Exception, body: Body, send) -> None:
+        """Answer that a request is not answered."""
+        if isinstance(error, HTTPException):  # of the router
+            allowed = (error.headers or {}).get("Allow")
+            texts = {
+                404: f"nothing is there; use {', '.join(self.sizes)}",
+                405: f"{path} takes {allowed}; use it",
+            }
+            text = texts.get(error.status_code, f"{error.detail}; mend the request")
+            error = Refusal(error.status_code, text, **(error.headers or {}))
+        elif not isinstance(error, UserError):
+            say(f"lmtools serve: {one_line(error)} ({type(error).__name__})")
+            error = Refusal(500, "failed here, see the log; send it again, or alone")
+        status = getattr(error, "status", 400)
+        answer = Response(spell_error(error), status, getattr(error, "headers", {}), JSON)
+        await send({"type": "http.response.start", "status": status, "headers": answer.raw_headers})
+        more = not body.complete
+        await send({"type": "http.response.body", "body": answer.body, "more_body": more})
+        if more:
+            await body.drop()
+            await send({"type": "http.response.body"})
+
+    async def rescore(self, request: Request) -> Response:
+        content, begin = await request.body(), time.perf_counter()
+        answer = await self.lists.ask(content)
+        self.metrics.observe(time.perf_counter() - begin, answer)
+        return Response(answer.content, media_type=JSON)
+
+    async def tell_health(self, request: Request) -> Response:
+        return Response(b'{"status": "ok"}', media_type=JSON)
+
+    async def tell_metrics(self, request: Request) -> Response:
+        self.metrics.queue, self.metrics.sums["batches"] = (
+            len(self.lists.waiting),
+            self.lists.batches,
+        )
+        return Response(str(self.metrics), headers={"Content-Type": PAGE})
 
     def tell(self, fault: dict) -> None:
         """Say in one line, once in TELL, what asyncio would log with a traceback each time: a
@@ -263,119 +207,156 @@ class Server:
             cause = one_line(error or UserError(fault["message"]))
             say(f"lmtools serve: {cause}{remedy}")
 
-    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        self.tasks.add(task)
-        writer.transport.set_write_buffer_limits(0)  # so that drain waits for the last byte
-        if len(self.tasks) > CONNECTIONS and self.idle:
-            self.close_idle(next(iter(self.idle)))
+
+class Connection(H11Protocol):
+    """A connection of uvicorn's, with limits to how long it is silent, sends a head, and takes an
+    answer; what is no HTTP is refused as JSON.
+    """
+
+    clock = stuck = None  # timers: of the head or the silence; of an answer that is not taken
+    refused = False
+
+    def connection_made(self, transport) -> None:
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # so that pause_writing tells of the last byte
+        self.app.connections, idle = self.connections, self.app.idle
+        if len(self.connections) > CONNECTIONS and idle:
+            other = next(iter(idle))
+            del idle[other]
+            other.transport.abort()
+        idle[self] = None
+        self.clock = self.loop.call_later(IDLE, transport.abort)
+
+    def connection_lost(self, exc) -> None:
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self.app.idle.pop(self, None)
+        self.wait_for(None)
+        self.resume_writing()
+
+    def wait_for(self, seconds: float | None) -> None:
+        """Give the client these seconds to send a head."""
+        if self.clock:
+            self.clock.cancel()
+        self.clock = seconds and self.loop.call_later(seconds, self.be_late)
+
+    def be_late(self) -> None:
+        self.refuse(408, "the request did not come in time; send it at once")
+
+    @property
+    def busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def data_received(self, data: bytes) -> None:
+        if self.refused:
+            return
+        if self.app.idle.pop(self, self) is None:  # the first bytes of a request
+            self.wait_for(self.app.serving.seconds)
+        super().data_received(data)
+        if self.busy:
+            self.wait_for(None)
+
+    def on_response_complete(self) -> None:
+        self.app.idle[self] = None
+        super().on_response_complete()
+        if self.busy or self.transport.is_closing():  # with the next request
+            self.app.idle.pop(self, None)
+
+    def send_400_response(self, msg: str) -> None:
+        error = sys.exc_info()[1]  # which uvicorn handles
+        status = getattr(error, "error_status_hint", 400)
+        if status == 431:
+            msg = f"headers of more than {HEAD} bytes; send fewer"
+        else:
+            msg = f"not a request of HTTP/1.1 ({one_line(error)}); mend it"
+        self.refuse(status, msg)
+
+    def refuse(self, status: int, message: str) -> None:
+        """Answer a request that the application never sees, or that breaks off, and close."""
+        self.refused = True
+        if self.busy:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        headers = [("content-type", JSON), ("connection", "close")]
+        content = spell_error(UserError(message))
+        headers.append(("content-length", str(len(content))))
         try:
-            while True:
-                self.idle[task] = None
-                with at_most(IDLE):
-                    first = await reader.read(1)
-                self.idle.pop(task, None)
-                if not first or not await self.exchange(reader, writer, first):
-                    break
-        except GONE:
-            writer.transport.abort()
-        finally:
-            self.idle.pop(task, None)
-            self.tasks.discard(task)
-            writer.close()
+            parts = h11.Response(status_code=status, headers=headers), h11.Data(data=content)
+            for part in (*parts, h11.EndOfMessage()):
+                self.transport.write(self.conn.send(part))
+            self.transport.write_eof()
+        except h11.LocalProtocolError:  # an answer has begun
+            self.transport.abort()
+        self.app.metrics.requests["other", status] += 1
+        self.loop.call_later(LINGER, self.transport.abort)
 
-    def close_idle(self, task: asyncio.Task) -> None:
-        del self.idle[task]
-        task.cancel()
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.stuck = self.stuck or self.loop.call_later(
+            self.app.serving.seconds, self.transport.abort
+        )
 
-    async def exchange(self, reader, writer, first: bytes) -> bool:
-        """Answer a request, whose `first` byte is known; return whether another may follow."""
-        path, keep, more, seconds = "other", False, {}, self.serving.seconds
-        try:
-            try:
-                with at_most(seconds):
-                    head, body = await self.read_request(reader, writer, first)
-            except asyncio.TimeoutError:
-                late = f"the request did not come in {seconds:g} s; send it at once"
-                raise Refusal(408, late) from None
-            path = head.path if head.path in METHODS else path
-            keep = head.keep
-            status, (content, kind) = 200, await self.respond(head, body)
-        except UserError as error:
-            status, more = getattr(error, "status", 400), getattr(error, "headers", {})
-            content, kind = spell_error(error), JSON
-        finally:
-            self.held.pop(reader, None)
-        self.metrics.requests[path, status] += 1
-        keep = keep and not self.ending
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {kind}"]
-        lines.append(f"Content-Length: {len(content)}")
-        lines.append(f"Connection: {'keep-alive' if keep else 'close'}")
-        lines += [f"{name}: {value}" for name, value in more.items()]
-        writer.write("\r\n".join([*lines, "", ""]).encode() + content)
-        with at_most(seconds):
-            await writer.drain()
-        if status >= 400 and not keep:  # a closed connection would be reset before it is read
-            with at_most(LINGER):
-                writer.write_eof()
-                while await reader.read(HEAD):
-                    pass
-        return keep
-
-    async def read_request(self, reader, writer, first: bytes) -> tuple[Head, bytes]:
-        """Return a request and its body; Refusal of one too large, or too many at once."""
-        head = await read_head(reader, first)
-        if len(self.tasks) > CONNECTIONS:
-            raise busy(f"{len(self.tasks)} connections")
-        length = head.length
-        if length > self.most:
-            remedy = "send fewer lists, or have the server started with a larger --max-line"
-            raise Refusal(413, f"a body of more than {in_units(self.most)}; {remedy}")
-        if sum(self.held.values()) + length > HELD * self.most:
-            raise busy("much is being read")
-        self.held[reader] = length
-        if head.headers.get("expect", "").lower() == "100-continue":
-            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return head, await reader.readexactly(length)
-
-    async def respond(self, head: Head, body: bytes) -> tuple[bytes, str]:
-        """Return the content of an answer and its type; UserError, or Refusal with its status."""
-        method = METHODS.get(head.path)
-        if method is None:
-            raise Refusal(404, f"nothing is there; use {', '.join(METHODS)}")
-        if head.method != method:
-            raise Refusal(405, f"{head.path} takes {method}; use it", Allow=method)
-        if "origin" in head.headers:  # a page of the web asks through the user's browser
-            raise Refusal(403, "not for pages in browsers; ask without the header Origin")
-        if method == "GET":
-            if self.local and not OWN.fullmatch(head.headers.get("host", "")):
-                raise Refusal(403, "Host is another machine; ask by the address, or localhost")
-            self.metrics.queue = len(self.batcher.waiting)
-            if head.path == "/metrics":
-                return str(self.metrics).encode(), TEXT
-            return b'{"status": "ok"}', JSON
-        begin = time.perf_counter()
-        try:
-            answer = await self.batcher.ask(body)
-        except UserError:
-            raise
-        except Exception as error:
-            say(f"lmtools serve: {one_line(error)} ({type(error).__name__})")
-            raise Refusal(500, "failed here, see the log; send it again, or alone") from None
-        self.metrics.observe(time.perf_counter() - begin, answer)
-        return answer.content, JSON
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.stuck:
+            self.stuck.cancel()
+            self.stuck = None
 
 
-@contextlib.contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in a block that takes longer: asyncio.timeout, which Python 3.10 lacks."""
-    task, late = asyncio.current_task(), asyncio.Event()
-    timer = asyncio.get_running_loop().call_later(seconds, lambda: (late.set(), task.cancel()))
-    try:
+class Daemon(uvicorn.Server):
+    """uvicorn's server, which ends with status 0 at the first SIGTERM or SIGINT, and at once at the
+    second.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self):
+        """Have signals end it; the second has the system's effect again."""
+        loop = asyncio.get_running_loop()
+        kinds = (signal.SIGTERM, signal.SIGINT)
+
+        def end():
+            self.should_exit = True
+            for kind in kinds:
+                loop.remove_signal_handler(kind)
+
+        for kind in kinds:
+            loop.add_signal_handler(kind, end)
         yield
-    except asyncio.CancelledError:
-        if late.is_set():
-            raise asyncio.TimeoutError from None
-        raise
-    finally:
-        timer.cancel()
+
+
+async def serve(service: Service) -> None:
+    """Serve until SIGTERM or SIGINT; then answer what has come. UserError where the address cannot
+    be listened on.
+    """
+    host, port = parse_port(service.serving.port, "port")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=100)
+    except OSError as error:
+        raise UserError(
+            f"{host}:{port}: cannot listen there ({error.strerror or error}); give another"
+            " --set port=ADDRESS:PORT"
+        ) from None
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # head and body are two parts
+    host, port = listening.getsockname()[:2]
+    service.local = ipaddress.ip_address(host).is_loopback
+    config = uvicorn.Config(
+        service,
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level=logging.CRITICAL + 1,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=IDLE,
+        h11_max_incomplete_event_size=HEAD,
+    )
+    asyncio.get_running_loop().set_exception_handler(lambda _, fault: service.tell(fault))
+    working = asyncio.create_task(service.lists.run())
+    say(f"listening on http://{f'[{host}]' if ':' in host else host}:{port}")
+    await Daemon(config).serve([listening])
+    service.lists.close()
+    await working

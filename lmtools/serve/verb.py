@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 from lmtools.base.computing import Computing
 from lmtools.base.context import current
+from lmtools.base.errors import explain_missing
 from lmtools.base.files import too_long
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.serve.chooser import SOURCE, Answer, Chooser, spell_error
-from lmtools.serve.server import Server, Serving
+from lmtools.serve.waiting import Serving
 from lmtools.verbs.options import SEVERAL_LMS
 from lmtools.verbs.parser import add_lm, add_settings, read_settings
 
@@ -61,7 +62,11 @@ def run(args):
     if args.nbest:
         answer_lines(chooser, sys.stdin.fileno(), sys.stdout.buffer, most)
     else:
-        asyncio.run(Server(chooser, serving, most).run())
+        try:
+            from lmtools.serve.server import Service, serve
+        except ImportError as error:
+            raise explain_missing(error, "lmtools serve", "use --nbest -") from None
+        asyncio.run(serve(Service(chooser, serving, most)))
 
 
 def answer_lines(chooser: Chooser, source: int, out, most: int) -> None:

@@ -31,12 +31,10 @@ LETTERS = {"wide": 2, "narrow": 5}  # of a word: of Chinese, Japanese and Korean
 
 
 def find_marks(text: str) -> list[str]:
-    """Return the marks in a text, as they stand."""
     return MARK.findall(text)
 
 
 def drop_marks(text: str) -> str:
-    """Drop the marks of a text."""
     return " ".join(MARK.sub(" ", text).split())
 
 

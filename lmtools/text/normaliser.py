@@ -90,14 +90,12 @@ class Normaliser:
         return once
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         if self.keeps_ascii and text.isascii():
             return text.split()
         return self(text).split()
 
     @cached_property
     def keeps_ascii(self) -> bool:
-        """Return whether ASCII text keeps its words."""
         parts = self.case, self.punctuation, self.apostrophe, self.whisper
         return parts == ("keep", "keep", "keep", "none")
 

@@ -49,7 +49,6 @@ MIXED = re.compile(
     r"\b(?=\w*[\u0400-\u04ff])(?=\w*[A-Za-z])[\u0400-\u04ffaceiopxyABCEHIKMOPTXY]+\b"
 )
 
-
 CUTS = re.compile(r"(?<=\S)@@(?:\s|$)|\s##(?=\w)")  # between pieces of one word
 
 

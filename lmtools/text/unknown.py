@@ -30,7 +30,6 @@ CHANGES = {
     ),
 }
 
-
 # What the lines of a text may hold beside its words: how they look, and what takes it away
 KINDS = {
     "times": (r"\[?\d+:\d\d[\d:.,]*.*", "sed 's/^\\[[^]]*\\] *//'"),
@@ -101,10 +100,8 @@ def describe_unknown(
     known: Callable[[str], bool] | None = None,
     lists: bool = False,
 ) -> Iterator[str]:
-    """Yield one line where more than MANY of the `tokens` are `unknown`.
-
-    The words are sought among the `texts`, normalised as the model does, by `known`. `lists`:
-    `path` holds N-best lists.
+    """Yield one line where more than MANY of `tokens` are `unknown`, with such words of `texts` by
+    `known`; `lists`: `path` holds N-best lists.
     """
     if unknown <= MANY * tokens:
         return

@@ -93,7 +93,6 @@ def apply_rules(text: str, rules: str) -> str:
 
 
 def removes_signs(text: str, rules: str) -> bool:
-    """Return whether a text has vowel signs, and rules remove them."""
     signs = (category(letter)[0] == "M" for run in SIGNED.findall(text) for letter in run)
     return any(signs) and SYLLABLE not in load_rules(rules)(SYLLABLE)
 
@@ -122,7 +121,6 @@ def replace_unclosed(text: str, openers: str, closers: str) -> str:
 
 
 def name_version() -> str:
-    """Return the version of the package, for signatures."""
     import importlib.metadata  # 20 ms that every other verb would pay
 
     return f"{PACKAGE}-{importlib.metadata.version(PACKAGE)}"

@@ -19,12 +19,9 @@ from lmtools.train.parallel import World
 
 
 class Segments:
-    """The sentences of a file of a corpus, those longer than `longest` tokens cut into pieces that
-    fit.
-
-    `widths` (sentences,) are the lengths of sentences for the model, where those are not their
-    numbers of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than
-    `longest` are left out, `left_out` of them.
+    """A corpus file's sentences, those longer than `longest` tokens in pieces. `widths`
+    (sentences,): lengths for the model, which are not cut. Wider `pairs` are left out, `left_out`
+    of them.
     """
 
     def __init__(

@@ -51,10 +51,8 @@ class TrainingPlan(NamedTuple):
     def read(
         cls, settings: Settings, train, valid, *, out, device: torch.device, init=None, also=None
     ) -> "TrainingPlan":
-        """Read the plan, with the corpora of the files and the precision that `auto` is there;
-        UserError where a corpus is damaged or not what the objective reads, two are of different
-        vocabularies, or `init` is no model directory or `out` itself. `also`, files by name, has no
-        part in the fingerprint.
+        """Read the plan, its corpora, and the precision that `auto` is; UserError for damaged or
+        unfit corpora, vocabularies, or `init`. `also` has no part in the fingerprint.
         """
         if init is not None and Path(init).resolve() == Path(out).resolve():
             raise UserError(f"{out}: cannot start from itself; give another directory as --out")

@@ -134,7 +134,6 @@ class NullLog:
 
 
 def describe_training(training, resume: bool) -> str:
-    """Describe in one line what is trained on what."""
     settings = training.settings
     text = f"resuming at step {training.progress.step}" if resume else "starting"
     text += f": {settings.model}/{settings.objective}/{settings.criterion}"

@@ -107,7 +107,6 @@ class Training:
         self.terminated = False
 
     def feed(self, corpus: Corpus, seed: int = VALIDATION_SEED) -> Sentences:
-        """Return the source of the batches of a corpus."""
         return Sentences(corpus, self.settings.batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
@@ -148,7 +147,6 @@ class Training:
         self.terminated = True
 
     def steps(self) -> None:
-        """Run the steps of the training to its end."""
         progress = self.progress
         losses, count, begin = [], 0, time.perf_counter()
         while not progress.done:
@@ -179,14 +177,12 @@ class Training:
                 )
 
     def save(self) -> None:
-        """Write all that a continuation needs."""
         self.optimiser.carried = self.low_rank.state()
         if self.world.first:
             fingerprint = self.plan.fingerprint
             save_training(self.out, self.lm, self.optimiser, self.progress, fingerprint=fingerprint)
 
     def save_best(self) -> None:
-        """Write the weights, the best so far."""
         step, loss, fingerprint = self.progress.step, self.progress.best, self.plan.fingerprint
         save_weights(self.out, self.lm, step=step, valid_loss=loss, fingerprint=fingerprint)
 

@@ -125,8 +125,7 @@ def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = 
     sparse = [p for p in lm.sparse_parameters() if p.requires_grad]
     if sparse and optim.name not in SPARSE_OPTIMISERS:
         raise UserError(
-            f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or"
-            " another optim.name"
+            f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false"
         )
     others = {id(p) for p in (*sparse, *(low_rank.matrices.values() if low_rank else ()))}
     parameters = [p for p in lm.parameters() if p.requires_grad and id(p) not in others]

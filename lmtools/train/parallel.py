@@ -53,11 +53,9 @@ class World:
         return UserError(message)
 
     def sum(self, number: float) -> float:
-        """Return the sum of a number over all processes."""
         return number
 
     def any(self, flag: bool) -> bool:
-        """Return whether the flag is set in one of the processes."""
         return flag
 
     def total(self, value: Tensor) -> Tensor:
@@ -198,8 +196,7 @@ def expect_answer() -> Iterator[None]:
     except RuntimeError as error:
         cause = str(error).strip().splitlines()[0][:100]
         raise UserError(
-            f"another process of this training has ended or does not answer ({cause}); see what it"
-            " says"
+            f"another process of this training has ended or does not answer ({cause}); look there"
         ) from None
 
 
@@ -210,11 +207,8 @@ def first_process() -> bool:
 
 @contextlib.contextmanager
 def join_processes(device: str) -> Iterator[World]:
-    """Yield the world of this process, which torchrun's environment variables describe; without
-    them a world of one.
-
-    Whoever trains more than once in a process opens torch's process group before: a second one in
-    its place may never come about.
+    """Yield the world of this process by torchrun's variables; without them a world of one. Who
+    trains twice in a process opens torch's process group before.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield World()

@@ -64,12 +64,9 @@ class Translated:
 def translate(
     source, out: str, options: TranslateOptions, ref=None, kaldi: bool = False, prefix: str = ""
 ) -> Translated:
-    """Write N-best lists of the sentences in the file `source` to `out`, in their order, with the
-    references in the file `ref`.
-
-    Both are plain text, whose line n has the id `prefix` and n, or `kaldi` text. What an earlier
-    run made of the same sentences with the same model and options is taken from its journal.
-    UserError for what cannot be read or does not fit; all lists that were made are kept.
+    """Write N-best lists of the sentences in `source` to `out`, in order, with references of `ref`;
+    line n of plain text has the id `prefix` and n, `kaldi` text its own. The journal has what an
+    earlier run made. UserError for what does not fit; lists made are kept.
     """
     if is_stream(out):
         raise UserError(
@@ -77,10 +74,7 @@ def translate(
         )
     scorer = load_kind(LMSpec(options.lm, pairs=True), options.computing)
     if not isinstance(scorer, TranslationScorer):
-        raise UserError(
-            f"{options.lm}: no translation model; give what lmtools train made of pairs (model"
-            " seq2seq)"
-        )
+        raise UserError(f"{options.lm}: no translation model; train one on pairs (seq2seq)")
     sentences = read_sentences(scorer, source, ref, kaldi, prefix=prefix)
     with hold_lock(out):
         # all that the bytes of the lists depend on; the sentences too, which share batches

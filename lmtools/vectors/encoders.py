@@ -41,8 +41,7 @@ class ContextualEncoder(Encoder):
             )
         if pooling.pool == "cls" and not model.boundary[1]:
             raise UserError(
-                f"{model.source}: the first state of a left-to-right model has read nothing; use"
-                " --pool eos"
+                f"{model.source}: a left-to-right model's first state read nothing; use --pool eos"
             )
         self.model, self.pooling, self.rows = model, pooling, model.rows
         self.layers = pooling.choose_layers(model.depth, model.source)

@@ -229,10 +229,8 @@ def williams_p(reference: Judged, judged: Judged) -> float | None:
 
 
 def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
-    """Return each system's way of making vectors, by the signature of its vectors.
-
-    Systems of one model belong together; it is called as the one of them that takes the plain mean
-    is, else after its kind, else each by its own name.
+    """Return each system's way of making vectors, by signature. Systems of one model belong
+    together: named as the one of the plain mean, else by kind, else alone.
     """
     models: dict[tuple, list[str]] = {}
     for system, signature in signatures.items():

@@ -44,13 +44,11 @@ def read_table(path, names: Sequence[str], set: str | None = None) -> Iterator[S
         count = columns.count(name)
         if count > 1 or (count == 0 and name != names[-1]):
             raise UserError(
-                f"{where}: the header names {count} columns {name!r}; add the file's header or name"
-                " its format"
+                f"{where}: the header has {count} columns {name!r}; add it, or name the format"
             )
     if set and SET not in columns:
         raise UserError(
-            f"{path}:1: set={set}, but there is no column {SET}; drop the option or give the"
-            " release in one file"
+            f"{path}:1: set={set}, but there is no column {SET}; drop it, or give the whole release"
         )
 
     def rows() -> Iterator[Row]:
@@ -105,8 +103,7 @@ def check_pair(pair: SentencePair, first: bool | None, where: str) -> bool:
     has = pair.similarity is not None
     if first not in (None, has):
         raise UserError(
-            f"{where}: has {'a' if has else 'no'} similarity, unlike those before; give every pair"
-            " one or none"
+            f"{where}: has {'a' if has else 'no'} similarity, unlike those before; give all or none"
         )
     return has
 

@@ -62,7 +62,6 @@ SCATTER = "a point is a pair, the line the regression"
 
 
 def similarity_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield all tables, in printing order."""
     first = pearson_tables, gain_tables, main_tables
     for make in (*first, layer_tables, grade_tables):
         yield from make(experiment)

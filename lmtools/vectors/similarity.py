@@ -142,10 +142,7 @@ def sides(**given: np.ndarray) -> list[np.ndarray]:
                 " numbers"
             )
         if np.linalg.norm(values - values.mean()) <= FLAT * abs(values.mean()):
-            raise UserError(
-                f"{SIDES[name]} are all {values[0]:g}; a constant correlates with nothing, give"
-                " pairs that differ"
-            )
+            raise UserError(f"{SIDES[name]} are all {values[0]:g}; give pairs that differ")
     return list(arrays.values())
 
 
@@ -156,11 +153,9 @@ REMEDY = "write it again with lmtools sts --out"
 def correlate_layers(
     stored: SentenceVectors, places: np.ndarray, gold: np.ndarray | None, source
 ) -> tuple[list[dict], list[str]]:
-    """Return a row a layer: the cosine of each pair and, where there are judgements `gold` (N,),
-    each correlation with its interval, None where a layer has none, of which the messages tell.
-
-    `places` (2, N): where the vectors of the pairs from `source` are. UserError for judgements that
-    nothing correlates with.
+    """Return a row a layer: each pair's cosine (`places` (2, N): its vectors) and, with judgements
+    `gold` (N,), correlations with intervals; None, with a message, without one. UserError for
+    judgements that nothing correlates with.
     """
     rows, messages = [], []
     for index, layer in enumerate(stored.layers):
@@ -197,8 +192,7 @@ def compare_rows(tree: dict, against) -> float:
         raise UserError(f"{against}: not what lmtools sts --out wrote; {REMEDY}") from None
     if not same or tree["similarity"] is None:
         raise UserError(
-            f"{against}: of other pairs than {tree['pairs']}, or of pairs without similarity; give"
-            " the same pairs"
+            f"{against}: of other pairs than {tree['pairs']}, or without similarity; give these"
         )
     gold, first, values = map(np.array, (tree["similarity"], tree["rows"][-1]["cosine"], values))
     return williams(gold, first, values)

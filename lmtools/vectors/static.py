@@ -112,8 +112,7 @@ class StaticVectors(Encoder):
                     self.held[word] = vector
         if header and number - 1 < self.count:
             raise UserError(
-                f"{self.path}: {number - 1} words, but line 1 says {self.count}; the file is cut"
-                " short, fetch it again"
+                f"{self.path}: {number - 1} words, line 1 says {self.count}; fetch it again"
             )
         self.sought |= wanted
 
@@ -152,8 +151,7 @@ def read_shape(path) -> tuple[int | None, int]:
             return int(fields[0]), int(fields[1])
         if len(fields) < 2:
             raise UserError(
-                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe and"
-                " word2vec have"
+                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe"
             )
         parse_vector(path, number, line, len(fields) - 1)
         return None, len(fields) - 1
@@ -173,10 +171,7 @@ def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
         )
     wrong = [field for field in fields[1:] if not is_numeric(field)]
     if wrong:
-        raise UserError(
-            f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER..., as GloVe"
-            " and word2vec have"
-        )
+        raise UserError(f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER...")
     return np.array(fields[1:], dtype=np.float32)
 
 

@@ -33,7 +33,6 @@ def find_module(verb: str) -> ModuleType:
 
 
 def make_parser(verb: str, **more) -> Parser:
-    """Return the parser of a verb, and of its actions."""
     module, parser = find_module(verb), Parser(prog=f"lmtools {verb}", **more)
     parser.examples = module.EXAMPLES
     add_common(parser)

@@ -25,7 +25,6 @@ KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 Edit = Callable[[NBest], NBest]
 Describe = Callable[[Sequence[NBest], Sequence[NBest]], str]  # of the lists before and after
 
-
 # Edits of lists in the order of --help; None: the option is one of GROUPS
 EDITS: dict[str, dict | None] = {
     "--unify": None,
@@ -69,7 +68,6 @@ EDITS: dict[str, dict | None] = {
     ),
 }
 
-
 EXAMPLES = (
     "lmtools convert dev.jsonl lower.jsonl --ref dev.ref --normaliser librispeech",
     "lmtools convert dev.jsonl kaldi-dev --to kaldi-nbest --depth 50",
@@ -77,7 +75,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = "\n\n".join(
         f"Formats of {kind}:\n{registry.describe_formats(formats)}"
         for kind, formats in KINDS.items()
@@ -166,7 +163,6 @@ def convert_lists(args, source: str, target: str) -> str:
 
 
 def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
-    """Yield the edits that are asked for, in order, with what describes each."""
     if args.unify:
         unify = unifier(args.unify)
         yield partial(edits.rewrite_list, hyps=unify, refs=unify), None
@@ -221,13 +217,11 @@ def merged_by(args) -> Callable[[str], str]:
 
 
 def describe_marks(before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """Return how many marks lists had before they were dropped."""
     count = sum(len(find_marks(text)) for nbest in before for text in edits.texts_of(nbest))
     return f", {count:,} marks dropped"
 
 
 def describe_words(before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """Return how many words there are less."""
     counts = [
         sum(len(text.split()) for nbest in nbests for text in edits.texts_of(nbest))
         for nbests in (before, after)
@@ -236,7 +230,6 @@ def describe_words(before: Sequence[NBest], after: Sequence[NBest]) -> str:
 
 
 def describe_hypotheses(loss: str, before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """Return how many hypotheses there are less, in how many lists."""
     less = [len(old.hyps) - len(new.hyps) for old, new in zip(before, after, strict=True)]
     return f", {sum(less):,} (in {sum(map(bool, less)):,} lists) {loss}"
 

@@ -1,10 +1,17 @@
-"""`lmtools corpus`: normalise, segment and binarise text, or a text and its source."""
+"""`lmtools corpus`: normalise, segment and binarise text, or a text and its source; and what a text
+shares with the references of sets.
+"""
 
 import argparse
+import re
 from collections.abc import Sequence
 
 from lmtools.base.errors import UserError
-from lmtools.text.blocks import read_again
+from lmtools.base.log import say_lines
+from lmtools.evaluate.inputs import load, references
+from lmtools.formats import detect
+from lmtools.formats.texts import KALDI
+from lmtools.text.blocks import read_again, read_text
 from lmtools.text.corpus import (
     Corpus,
     NoSentence,
@@ -15,6 +22,7 @@ from lmtools.text.corpus import (
     write_index,
     write_shards,
 )
+from lmtools.text.overlap import JudgedSentences, write_others
 from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.numbers import size
@@ -24,23 +32,29 @@ from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 EXAMPLES = (
     "lmtools corpus --text text.txt --subword bpe --out train.bin",
     "lmtools corpus --text text.txt --subword bpe --shard-size 500M --nj 2 --out big.bin",
+    "lmtools corpus --text text.txt --ref dev.jsonl test.ref --leave-out-overlap --out train.txt",
 )
+SHOWN = 5  # lines left out that are printed
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS, required=True)
     help_text = (
-        "for a translation model: the source of each line of the text, in files with as many lines"
-        " as those of --text"
+        "for a translation model: the source of each line of --text, in files of as many lines"
     )
     parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
-    parser.add("--subword", required=True)
-    parser.add("--out", metavar="F.bin")
+    parser.add("--subword", required=False)
     help_text = (
-        "write a shard to F.bin.shards for every SIZE (such as 500M) bytes of text, and their index"
-        " to F.bin"
+        "sets that models will be judged by (lists with references, Kaldi text, or text): count"
+        " what the text shares with each, runs of 7 and 8 words and whole sentences"
+    )
+    parser.add("--ref", nargs="+", metavar="SET", help=help_text)
+    help_text = "write the text without the lines that share a run of 7 words, or a sentence"
+    parser.add_argument("--leave-out-overlap", action="store_true", help=help_text)
+    parser.add("--out", metavar="F.bin", required=False, help="file to write: F.bin; text F.txt")
+    help_text = (
+        "write a shard to F.bin.shards for every SIZE bytes of text, and their index to F.bin"
     )
     parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
     parser.add("--nj", help="number of processes that encode (default: %(default)s)")
@@ -48,9 +62,11 @@ def arguments(parser):
 
 
 def run(args: argparse.Namespace) -> int:
-    """Binarise and say what went in."""
-    if args.source and args.shard_size:
-        raise UserError("--shard-size: a corpus of pairs is one file; leave it or --source out")
+    check_options(args)
+    if args.ref and not args.shard:
+        tell_overlap(args)
+    if not args.subword:
+        return 0
     if cmd := wanted_command(args):
         return run_parts(args, cmd, [args.out])
     subword = load_subword(args.subword)
@@ -69,6 +85,53 @@ def run(args: argparse.Namespace) -> int:
         corpus = binarise(args.text, *places, args.kaldi, args.nj)
     describe(corpus, args.out, args.text, args.source or [], kaldi=args.kaldi, subword=args.subword)
     return 0
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Raise UserError for options that do not go together."""
+    if args.source and args.shard_size:
+        raise UserError("--shard-size: a corpus of pairs is one file; leave it or --source out")
+    if args.leave_out_overlap and (args.subword or args.source or not (args.ref and args.out)):
+        raise UserError("--leave-out-overlap: writes text; give --text, --ref and --out alone")
+    if args.ref and "-" in args.text:
+        raise UserError("--text -: is read twice with --ref; write it to a file")
+    if not (args.subword and args.out) and not args.ref:
+        raise UserError("--subword, --out: a corpus needs both; --ref alone checks a text")
+    if bool(args.subword) != bool(args.out) and not args.leave_out_overlap:
+        raise UserError("--subword, --out: give both or none")
+
+
+def tell_overlap(args: argparse.Namespace) -> None:
+    """Print what the text shares with each set, and write the rest of it if asked for."""
+    overlap = JudgedSentences({path: read_sentences(path) for path in args.ref}).find_in(
+        args.text, args.kaldi
+    )
+    print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for path, found in overlap.sets.items():
+        runs = " | ".join(f"{len(sentences)}" for sentences in found.runs.values())
+        print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
+    print(
+        f"{args.text[0]}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence"
+    )
+    if args.leave_out_overlap:
+        write_others(args.text, args.out, overlap)
+        marked = [(path, line) for path, lines in overlap.lines.items() for line in sorted(lines)]
+        say_lines(f"{path}:{line}: left out" for path, line in marked[:SHOWN])
+        print(f"{args.out}: {overlap.read - overlap.marked:,} lines, {overlap.marked:,} left out")
+
+
+def read_sentences(path: str) -> list[str]:
+    """Return the references of lists and other formats; of a text, its lines without ids: first
+    words that all differ and have digits.
+    """
+    if detect(path, KALDI) != KALDI:
+        refs = references([load(path)]).values()
+        return [text for ref in refs for text in ([ref] if isinstance(ref, str) else ref)]
+    rows = [line.partition(" ") for _, line in read_text(path) if line.strip()]
+    ids = {first for first, _, _ in rows}
+    named = len(ids) == len(rows) and all(map(re.compile(r"\d").search, ids))
+    return [rest if named else "".join((first, blank, rest)) for first, blank, rest in rows]
 
 
 def write_part(args: argparse.Namespace, subword, out: str, facts: dict) -> None:

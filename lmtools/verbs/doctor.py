@@ -10,7 +10,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         f"Checks: {', '.join(CHECKS)}. Each problem is printed as `level: path:line: cause;"
         " remedy`; the last line has the error rate of the first hypotheses and of the best ones"

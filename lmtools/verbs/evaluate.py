@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
@@ -48,15 +46,11 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "A file is Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, of which the first"
         " hypotheses and the references count."
     )
-    help_text = (
-        "references (default: those in the N-best lists of --hyp); BLEU, chrF and TER take several"
-        " files"
-    )
+    help_text = "references (default: of --hyp's lists); BLEU, chrF and TER take several files"
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
@@ -100,9 +94,9 @@ def add_rules(parser):
     )
     parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
     help_text = (
-        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK,"
-        " length, label (of an stm), or words (the most frequent confusions, deletions and"
-        " insertions)"
+        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK or"
+        " another NAME=MAP, length, label (of an stm), or words (the most frequent confusions,"
+        " deletions and insertions)"
     )
     parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
 
@@ -267,12 +261,10 @@ def compare_parts(utts: list[str], first, second, namers, seed: int) -> dict:
     tests = {}
     for by, name_part in namers.items():
         if by != LENGTH and not isinstance(METRICS[first.metric], Sacre):
-            totals = [
-                np.array([part.total for part in split_evaluation(one, utts, name_part)])
-                for one in (first, second)
-            ]
-            tests[by.partition("=")[0]] = compare_groups(*totals, first.metric, seed)
-            print(show.groups_line(by, tests[by.partition("=")[0]]))
+            pair, groups = (first.statistics, second.statistics), [name_part(u, 0) for u in utts]
+            test = compare_groups(*pair, groups, metric=first.metric, seed=seed)
+            tests[by.partition("=")[0]] = test
+            print(show.groups_line(by, test))
     return {"groups": {by: dataclasses.asdict(test) for by, test in tests.items()}} if tests else {}
 
 

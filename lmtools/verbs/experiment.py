@@ -116,7 +116,6 @@ def split_columns(args: Namespace) -> list[Namespace]:
 
 
 def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
-    """Return the call that writes one column."""
     entry, options = split_entry(plan.columns[name])
     values = column_parser(entry).complete(args, entry)
     out = fill_path(args.out, "column", name)
@@ -168,7 +167,6 @@ def load_plans(args: Namespace) -> dict[str, SystemPlan] | None:
 
 
 def load_systems(args: Namespace) -> ExperimentPlan:
-    """Return the experiment, which has systems."""
     plan = load_experiment(args.experiment)
     need("systems", plan.systems, args)
     return plan

@@ -57,7 +57,6 @@ class FullHelp(argparse.Action):
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **more)
 
     def __call__(self, parser, namespace, values, option_string=None):
-        """Print the help with every option, and exit."""
         parser.shows_all = True
         parser.print_help()
         parser.exit()

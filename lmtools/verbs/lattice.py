@@ -43,7 +43,6 @@ from lmtools.verbs.parser import (
 
 SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
-
 EXAMPLES = (
     "lmtools lattice nbest lattices.slf --depth 50 --out nbest.jsonl",
     "lmtools lattice rescore lattices.slf --lm ngram=lm --weights am=1,ngram=5 --text-out best.txt",
@@ -126,7 +125,6 @@ def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[La
 
 
 def describe_sizes(size: Statistics) -> str:
-    """Return the sizes of one lattice or of many in one line."""
     parts = [
         f"{size.states:,} states",
         f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)",
@@ -151,7 +149,6 @@ def declare_nbest(parser):
 
 
 def run_nbest(args):
-    """Write the lists one by one."""
     weights = parse_weights(args.weights)
     lattices = join_refs(
         map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
@@ -202,7 +199,6 @@ def declare_posteriors(parser):
 
 
 def run_posteriors(args):
-    """Write the lattices one by one."""
     weights = parse_weights(args.weights)
     beside = args.to.partition(":")[0] == "slf"
     lattices = map(mend_lattice, read_lattices(args))
@@ -226,8 +222,7 @@ def declare_rescore(parser):
     add_phrases(parser)
     parser.add("--weights", help=f"{WEIGHTS} (required)")
     help_text = (
-        "for neural LMs: merge histories that end in the same N-1 words; 0: none (default:"
-        " %(default)s)"
+        "for neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     )
     parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
     help_text = "drop histories whose score is more than B below the best of their state"
@@ -297,7 +292,6 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
 
 
 def options_of(args) -> LatticeOptions:
-    """Return the LatticeOptions that the arguments say."""
     lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     if not args.weights:
         raise UserError(
@@ -316,7 +310,6 @@ def options_of(args) -> LatticeOptions:
 
 
 def write_results(args, results: Iterator[LatticeResult]) -> None:
-    """Write what was asked for."""
     writers = []
     if args.out:
         write = registry.find_format(args.to, LATTICES).write
@@ -344,7 +337,6 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 
 def describe_options(args, options: LatticeOptions) -> dict:
-    """Return what was asked for, as JSON."""
     names = ("tokens", "prune_beam")
     return {name: getattr(options, name) for name in names} | {
         "nj": args.nj,
@@ -375,5 +367,4 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)

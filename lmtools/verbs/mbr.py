@@ -11,7 +11,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "The utility of a hypothesis is the metric's mean over all hypotheses of its list as"
         " references, weighted by softmax(scale * score). No language model is needed. The file is"

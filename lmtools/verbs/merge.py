@@ -6,7 +6,6 @@ EXAMPLES = ("lmtools merge test.scores", "lmtools merge a.scores b.scores")
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     help_text = "output whose parts OUT.I-of-N are there, such as test.scores"
     parser.groups["input"].add_argument("out", metavar="OUT", nargs="+", help=help_text)
     parser.add("--kenlm")

@@ -21,9 +21,7 @@ from lmtools.verbs.parts import Part, writing_part
 
 SMALL = 1 << 25  # bytes
 
-
 NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
-
 
 EXAMPLES = (
     "lmtools ngram --text text.txt --order 4 --normaliser librispeech --out 4gram",
@@ -152,7 +150,6 @@ def declare_mix(parser):
 
 
 def run_mix(args):
-    """Mix, write, and say the weights."""
     description, weights = derived.mix(
         args.models, args.out, args.mix, args.text or (), kenlm=args.kenlm
     )
@@ -175,7 +172,6 @@ def declare_prune(parser):
 
 
 def run_prune(args):
-    """Prune, write, and say what is left."""
     description, before = derived.prune(args.model, args.out, args.threshold, args.kenlm)
     counts, were = (" ".join(map(str, sizes)) for sizes in (description.counts, before))
     print(f"{args.out}: {description.order}-gram model, n-grams {counts} of {were}")
@@ -191,7 +187,6 @@ def declare_quantize(parser):
 
 
 def run_quantize(args):
-    """Write, and say the size."""
     description = derived.quantize(args.model, args.out, args.bits, kenlm=args.kenlm)
     size, bits = derived.file_size(args.out, description), description.facts["bits"]
     print(f"{args.out}: {description.order}-gram model in {size:,} bytes, {bits} bits")

@@ -56,7 +56,6 @@ def margin(text: str) -> float:
 
 @told
 def named(text: str) -> tuple[str, float]:
-    """Parse NAME=NUMBER."""
     name, sign, value = text.rpartition("=")
     if not (name and sign):
         raise ValueError(f"{text[:40]!r}: write NAME=NUMBER")

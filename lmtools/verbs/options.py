@@ -25,7 +25,6 @@ LANGUAGES = ", ".join(name for name in CASINGS if name != "none")
 
 
 def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
-    """Return what argparse takes for an option that has a value."""
     return {"metavar": metavar, "help": Rare(help_text) if rare else help_text, **more}
 
 
@@ -48,7 +47,6 @@ def flags_of(kind: type) -> dict[str, dict]:
 
 
 def describe_flag(kind: type, default, declared: Option) -> dict:
-    """Return what argparse takes for a declared option."""
     help_text = declared.help
     if default is not None and kind is not bool and "(default:" not in help_text:
         help_text += " (default: %(default)s)"
@@ -132,6 +130,12 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--nbest": value(
             "F", "N-best lists, in any of the formats of `lmtools convert --help`", required=True
         ),
+        "--asr": value(
+            "whisper:DIR|ctc:DIR", "recogniser that scores the texts by the sound of --audio"
+        ),
+        "--audio": value(
+            "DIR", "recordings, named as the lists are: one file, a directory, Kaldi's wav.scp"
+        ),
         "--text": value("F", "text, one sentence on each line (.gz, .xz; - reads a pipe)"),
         "--source": value("F", "the sentences that the text translates"),
         "--kaldi": switch("drop the first word of each line, an utterance id", rare=True),
@@ -173,8 +177,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             "p(source | hypothesis), by a model trained in the other direction", rare=True
         ),
         "--written": switch(
-            "score the text as the recogniser wrote it, with case and punctuation, where the lists"
-            " keep it",
+            "score the text with the case and punctuation of the recogniser, where lists keep it",
             rare=True,
         ),
         "--against": value("F", "another system: test whether the difference is significant"),

@@ -44,7 +44,6 @@ class Part(NamedTuple):
 
 
 def name_part(out, number, count) -> Path:
-    """Return the directory of a part."""
     return Path(f"{out}.{number}-of-{count}")
 
 

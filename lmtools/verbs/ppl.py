@@ -24,7 +24,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Several --lm are interpolated linearly: token by token if they predict the same tokens,"
         " else sentence by sentence. `lmtools ngram --subword LM/subword --unk` makes an n-gram of"
@@ -41,10 +40,7 @@ def arguments(parser):
     weights = parser.add_mutually_exclusive_group()
     text = "weights of several --lm, in their order; the last may be left out"
     weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=text)
-    text = (
-        "find the weights of several --lm that make this text most probable, as SRILM's"
-        " compute-best-mix does"
-    )
+    text = "find the weights of several --lm that make this text most probable"
     weights.add_argument("--tune-on", metavar="F", help=text)
     parser.add("--out", required=False, metavar="F.json", help="also write the figures as JSON")
     parser.add(*COMPUTING, "--nj")

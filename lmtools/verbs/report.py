@@ -19,7 +19,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add_argument(
         "exp",
         metavar="EXP_DIR",

@@ -39,7 +39,6 @@ OTHERS = (
 )
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
-
 EXAMPLES = (
     "lmtools rescore --nbest test.jsonl --scores lm=test.scores --weights weights.json --out t.txt",
     "lmtools rescore --nbest test.jsonl --lm lm=lm --weights weights.json --out t.txt",
@@ -47,7 +46,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--experiment")
     add_phrases(parser)
     help_text = (
@@ -64,8 +62,7 @@ def arguments(parser):
     parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
     help_text = (
-        "score the column NAME of the weights here, with this model, and only those hypotheses that"
-        " may still win"
+        "score the weights' column NAME here, by this model, of hypotheses that may still win"
     )
     add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
     help_text = (
@@ -161,7 +158,6 @@ def rescore_lazily(args, nbests):
 
 
 def describe_lazy(choice, weights, name, margin):
-    """Yield how much was scored, line by line."""
     share = f" ({choice.scored / choice.hypotheses:.1%})" if choice.hypotheses else ""
     yield f"{name}: scored {choice.scored} of {choice.hypotheses} hypotheses{share}"
     bound = weights.search.get(LAZY, {}).get(name)
@@ -174,7 +170,6 @@ def describe_lazy(choice, weights, name, margin):
 
 
 def write_choice(args, nbests, lists, weights, system, warnings):
-    """Write what the weights of one system chose, and say so."""
     out = of_system(args.out, system)
     # first, since it may refuse: a tokeniser of the metric may not be installed here
     messages = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out=out)]
@@ -202,7 +197,6 @@ def write_written(nbests, lists, out, spelled):
 
 
 def describe_choice(nbests, lists, weights, source, out):
-    """Yield what the weights chose, line by line."""
     dev = weights.dev
     metric = METRICS[weights.metric]
     if weights.tuned:

@@ -49,7 +49,6 @@ RERUN = "--allow-commands", "--max-line"
 # nothing, since there may be no better text
 MEANT, MILD = ("leak", "vocabulary"), ("vocabulary",)
 
-
 EXAMPLES = (
     "lmtools rescue --dev dev.jsonl --test test.jsonl --text text.txt --out rescued",
     "lmtools rescue --dev dev.jsonl --test test.jsonl --lm lm=lm --metric cer --out rescued",
@@ -57,7 +56,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Runs lmtools convert (if lists need it), ngram (with --text), doctor, score, tune, rescore"
         f" and evaluate. --out keeps what they write: {LOG} (each command, ready to be run by"
@@ -76,7 +74,7 @@ def arguments(parser):
         help_text = f"references of --{part}: {help_text} lists)"
         group.add_argument(f"--{part}-ref", metavar="F", help=help_text)
     help_text = "decode --dev and --test, which are recordings, as lmtools decode does"
-    group.add_argument("--asr", metavar="whisper:DIR", help=help_text)
+    parser.add("--asr", metavar="whisper:DIR", help=help_text)
     parser.add("--format")
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
@@ -109,11 +107,9 @@ class ListSet:
 
     @property
     def referenced(self) -> bool:
-        """Return whether there are references."""
         return self.nbests[0].ref is not None
 
     def describe(self) -> str:
-        """Return what it is, in a line."""
         refs = f"references in {self.ref or 'the lists'}"
         refs += f", ids joined {self.rule}" if self.rule else ""
         refs = refs if self.referenced else "no references"
@@ -162,7 +158,6 @@ def decode(args, part: str, path: str, log: "RunLog") -> str:
 
 
 def describe_lms(args, lms: Mapping[str, str]) -> str:
-    """Return the models in a line."""
     made = {NGRAM: f"{ORDER}-gram of {args.text}"} if args.text else {}
     return ", ".join(f"{name} = {made.get(name, lm)}" for name, lm in lms.items())
 
@@ -253,7 +248,6 @@ def check_sets(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Non
 
 
 def plan_writing(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Writing:
-    """Return how lists and text are brought to one writing."""
     if args.normaliser == "none":
         return Writing("", "none", "as it is (--normaliser none)")
     nbests = [nbest for one in sets.values() for nbest in one.nbests]
@@ -270,7 +264,6 @@ class RunLog:
         self.args, self.file = args, None
 
     def close(self) -> None:
-        """Close the file, if there is one."""
         if self.file:
             self.file.close()
 
@@ -281,7 +274,6 @@ class RunLog:
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[None]:
-        """Have what is printed in the block go to the log."""
         try:
             Path(self.args.out).mkdir(exist_ok=True)
             place = Path(self.args.out) / LOG
@@ -300,7 +292,6 @@ class LogStream(io.TextIOBase):
         self.log, self.terminal, self.verbose = log, terminal, verbose
 
     def write(self, text: str) -> int:
-        """Write a line or a bar."""
         if "\r" not in text:
             self.log.write(text)
         if self.verbose or "\r" in text:
@@ -308,11 +299,9 @@ class LogStream(io.TextIOBase):
         return len(text)
 
     def isatty(self) -> bool:
-        """Return whether bars are seen."""
         return self.terminal.isatty()
 
     def fileno(self) -> int:
-        """Return the number of the log's file."""
         return self.log.fileno()
 
 

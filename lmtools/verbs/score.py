@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import WHOLE, Computing
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.options import fill
@@ -27,7 +28,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored one by one, and"
         " each is written at once. If --out is a wspecifier (ark,t:-), costs (negated"
@@ -45,7 +45,8 @@ def arguments(parser):
     text = "the sources as plain text, one on each line, in the order of the lists"
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
-    add_lm(parser)
+    add_lm(parser, required=False)
+    parser.add("--asr", "--audio")
     text = "let the LM read up to N tokens of the utterances before each, unscored"
     parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
     text = (
@@ -66,6 +67,11 @@ def arguments(parser):
 
 def run(args):
     """Score the lists, with one model or every column of an experiment; say what was scored."""
+    if args.asr or args.audio:
+        score_sound(args)
+        return
+    if not (args.lm or args.experiment):
+        raise UserError("--lm: which language model? give --lm, --experiment, or --asr")
     cmd, lists, calls = wanted_command(args), ListParts(args.nbest, args.format), list_calls(args)
     piped = lists.piped or is_stream(args.out) or bool(parse_specifier(args.out))
     if args.shard or (args.cmd and cmd):
@@ -96,6 +102,17 @@ def run(args):
         run_parts(args, cmd, [each.out for each in calls if each.lm is not None])
 
 
+def score_sound(args) -> None:
+    """Score the lists by a recogniser, given their recordings."""
+    if not (args.asr and args.audio):
+        raise UserError("--asr, --audio: the recogniser and its recordings; give both")
+    if args.lm or args.experiment or args.context or args.source or args.source_lines:
+        raise UserError("--asr: reads sound; leave --lm, --experiment, --context, --source out")
+    score = open_door("ears", "lists:score_by_ear", "--asr")
+    lists, computing = ListParts(args.nbest, args.format), fill(Computing, args)
+    score(lists, args.out, args.asr, args.audio, computing=computing, written=args.written)
+
+
 def refuse_whole(args, piped: bool) -> None:
     """Raise UserError where the lists cannot be scored in parts."""
     how = "--shard" if args.shard else "--cmd"
@@ -106,7 +123,6 @@ def refuse_whole(args, piped: bool) -> None:
 
 
 def join(parts: Sequence[Part], out: str, **options) -> None:
-    """Write the scores of all parts."""
     join_parts([part.output for part in parts], out)
 
 

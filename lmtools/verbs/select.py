@@ -31,7 +31,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Keeps the lines with the lowest difference between their cross entropies (nats a word)"
         " under an LM of the domain and a general one (Moore and Lewis 2010). --in-domain estimates"
@@ -68,7 +67,9 @@ def run(args):
     if "-" in args.pool and args.in_domain:
         raise UserError("--pool -: is read twice with --in-domain; write it to a file")
     computing = fill(Computing, args)
-    with make_place(args.out) as place:
+    # beside the output the next run sweeps away what a kill leaves
+    beside = not is_stream(args.out) and workplace(Path(os.path.realpath(args.out)))
+    with beside or tempfile.TemporaryDirectory() as place:
         if args.in_domain:
             estimation = Estimation(args.order, normaliser_of(args), args.seed)
             measure = estimation.measure(args.in_domain, args.pool, Path(place), computing)
@@ -86,15 +87,7 @@ def run(args):
     say_lines(describe(args.out, selection, args.keep))
 
 
-def make_place(out: str):
-    """Return a context with a directory for the LMs, beside `out` where that is a file."""
-    if is_stream(out):
-        return tempfile.TemporaryDirectory()
-    return workplace(Path(os.path.realpath(out)))
-
-
 def describe(out: str, selection: Selection, keep: int):
-    """Yield what was found, in lines of print."""
     first, middle, last = np.quantile(selection.differences, (0, 0.5, 1))
     yield (
         f"{out}: {len(selection.lines):,} of {selection.read:,} lines, {selection.repeated:,}"

@@ -31,7 +31,6 @@ COLOURS: Marks = MappingProxyType(
 )
 DIGITS = 2  # of scores
 
-
 EXAMPLES = (
     "lmtools show --nbest dev.jsonl --count 3 --depth 5",
     "lmtools show --nbest dev.jsonl u2 --ref dev.ref --metric cer",
@@ -39,7 +38,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Missing words are red and crossed out, extra words green, substituted words yellow. In a"
         " pipe, or with $NO_COLOR, they are [-words-] and {+words+}; $FORCE_COLOR keeps the colours"
@@ -65,7 +63,6 @@ def arguments(parser):
 
 
 def run(args) -> None:
-    """Print the lists."""
     marks = COLOURS if wants_colours(sys.stdout) else PLAIN
     normalise = normaliser_of(args)
     chosen = [edits.rewrite_list(one, hyps=normalise, refs=normalise) for one in choose_lists(args)]
@@ -114,12 +111,9 @@ def wants_colours(out) -> bool:
 
 
 def list_lines(nbest: NBest, metric: str, marks: Marks, depth: int) -> Iterator[str]:
-    """Yield the lines of a list: its id, what hypotheses are compared with (the reference, or
-    without one the first hypothesis) and a row for each of the first `depth` hypotheses, of rank,
-    errors, scores and text.
-
-    What would move the cursor or not be seen is escaped. UserError for a metric that aligns texts
-    with alternatives.
+    """Yield the lines of a list: id, what hypotheses are compared with (the reference, else the
+    first), and rank, errors, scores, text of the first `depth`, unseen characters escaped.
+    UserError for a metric that aligns alternatives.
     """
     base = nbest.ref
     if base is None and nbest.hyps:

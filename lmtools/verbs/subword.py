@@ -20,7 +20,6 @@ from lmtools.verbs.parser import add_normaliser, normaliser_of
 
 NOUNS = {"word": "words", "char": "characters"}
 
-
 EXAMPLES = (
     "lmtools subword --text text.txt --type bpe --vocab-size 200 --case lower --out bpe",
     "lmtools subword --text text.txt --type word --min-count 2 --out words",
@@ -28,7 +27,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Words that a word list leaves out share the probability of <unk>; `lmtools score --lm"
         " LM,oov_penalty=P` divides it among them. A list given with --model keeps its order."

@@ -22,7 +22,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     group = parser.groups["input"]
     parser.add("--conf", required=True)
     add = group.add_argument
@@ -51,7 +50,6 @@ def arguments(parser):
 
 
 def run(args):
-    """Train, and print the end of it."""
     settings = from_yaml(Settings, args.conf, args.settings)
     also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so

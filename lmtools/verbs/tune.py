@@ -22,7 +22,6 @@ from lmtools.verbs.parser import add_phrases, add_settings
 # what --set may say; other options of tuning are flags
 SETTINGS = (*("objective", "form", "lengths", "reference", "negative"),)
 
-
 EXAMPLES = (
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --out weights.json",
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --metric cer --out cer.json",
@@ -30,7 +29,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Weights are tuned for the lists' own scores (or `rank`, if they have none), for each"
         " --scores column and for the number of words. One weight is fixed at 1: the first of am,"
@@ -56,8 +54,7 @@ def arguments(parser):
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
     help_text = (
-        "Kaldi utt2spk, the speaker of each utterance (default: the part of its id before the first"
-        " dash)"
+        "Kaldi utt2spk, the speaker of each utterance (default: its id up to the first dash)"
     )
     parser.add_argument("--utt2spk", metavar="F", help=Rare(help_text))
     help_text = "seed of random folds and of the exact search (default: 0)"
@@ -90,7 +87,6 @@ def run(args):
 
 
 def cross(args, options: TuningOptions, nbests) -> Crossing | None:
-    """Return the folds that are asked for."""
     if options.folds is None:
         if args.utt2spk:
             raise UserError("--utt2spk: only --folds speaker asks for speakers; give both")
@@ -100,7 +96,6 @@ def cross(args, options: TuningOptions, nbests) -> Crossing | None:
 
 
 def describe_weights(weights):
-    """Yield what the result is, line by line."""
     dev = weights.dev
     values = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (

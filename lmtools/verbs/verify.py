@@ -25,13 +25,11 @@ SAID = {
 }
 SOFT = ("version",)  # what may differ where all that counts is the same
 
-
 CALL = "lmtools verify --nbest test.jsonl --scores lm=test.scores --weights weights.json --line"
 EXAMPLES = (f"{CALL} rescore.log", f"{CALL} rescore.log --hyp t.txt")
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "The lists are rescored again. The exit status is 1 if anything but the version differs."
     )
@@ -72,7 +70,6 @@ def run(args):
 
 
 def find_line(given: str) -> str:
-    """Return a line that is given, or the last one in a file."""
     if given.startswith(BEGIN) or not Path(given).is_file():
         return given
     lines = [line for line in Path(given).read_text().splitlines() if line.startswith(BEGIN)]

@@ -80,9 +80,7 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("criterion", ["bce", "mse", "bce-nce", "ce-is", "adaptive"])
 @pytest.mark.parametrize("model", ["causal", "lstm"])
 def test_a_changed_criterion_is_that_of_a_model_made_for_it(model, criterion):
-    """One step of the shared model against the loss and gradients of a LanguageModel of its own
-    that has the same weights.
-    """
+    """One step of the shared model against loss and gradients of one made alone."""
     work = job(model, optim={"lr": 0.0, "clip": 0.0})
     bench = Bench(work)
     bench.use(criterion)
@@ -133,9 +131,7 @@ def test_batches_are_zipfian_words_and_do_not_depend_on_the_criterion():
 
 
 def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
-    """In a process of its own: 240 targets by 50,000 ids would be 48 MB for each array of them; a
-    noise set of 20 is nothing.
-    """
+    """In its own process: 240 targets by 50,000 ids would be 48 MB an array."""
     work = Job(
         {**job().settings, "optim": {"name": "adam"}},
         {"samples": 20},

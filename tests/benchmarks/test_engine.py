@@ -19,7 +19,6 @@ from lmtools.text.subword import load_subword
 
 @pytest.fixture
 def model(tiny, tmp_path):
-    """The directory of a random model."""
     torch.manual_seed(0)
     subword = load_subword(tiny / "sw")
     lm = LanguageModel(settings("causal"), subword.size)

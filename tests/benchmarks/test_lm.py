@@ -106,11 +106,7 @@ def test_flops_are_those_of_the_matrices(norm):
 
 
 def test_multiply_adds_of_gated_convolutions():
-    """A [4, 80] after a lookup of 64 with its projection, then a bottleneck of 3 channels; half of
-    a convolution's outputs are gates.
-
-    Layers so wide are computed by fewer multiplications than they are defined by, which count.
-    """
+    """A [4, 80] behind a lookup of 64, then a bottleneck of 3; half the outputs are gates."""
     settings = {
         "model": "gcnn",
         "objective": "causal",
@@ -173,9 +169,7 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
 
 
 def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
-    """In order and from the beginning again at the end; a sequence is so many words less one, for
-    its end.
-    """
+    """In order, and from the beginning again at the end; a sequence has one word less."""
 
     (tmp_path / "t").write_text("the king came to the\n\nhouse of stone\n")
     words = words_of(tmp_path / "t", 100)

@@ -106,9 +106,7 @@ def sound(text: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def make_corpus(home: Path) -> None:
-    """Data directories and the list of BPE tokens as ESPnet's recipes have them, and text for the
-    language model.
-    """
+    """Data directories, BPE tokens as ESPnet's recipes have them, and LM text."""
     for seed, (name, count) in enumerate(SETS.items()):
         folder = home / "data" / name
         folder.mkdir(parents=True)
@@ -190,9 +188,7 @@ def shell(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def decoded(shell):
-    """The same after ESPnet trained a recogniser and decoded, and after the page's three blocks of
-    commands ran.
-    """
+    """The same after ESPnet trained, decoded, and ran the page's three blocks."""
     (shell.home / "conf").mkdir()
     for name, content in (("asr", json.dumps(RECOGNISER)), ("causal", CAUSAL), ("lstm", LSTM)):
         (shell.home / f"conf/{name}.yaml").write_text(content)
@@ -281,9 +277,7 @@ def found(decoded):
 
 
 def compare(decoded, lm: str, hyps: list[dict]) -> list[bool]:
-    """Hold ESPnet's LM scores against ours, piece by piece; returns which hypotheses are in the
-    pieces that we see in their text.
-    """
+    """Hold ESPnet's LM scores against ours; return which hypotheses have our pieces."""
     scorer = load_scorer(str(decoded.home / lm), "cpu")
     ids = [tuple(scorer.subword.vocabulary.index(token) for token in hyp["tokens"]) for hyp in hyps]
     assert [hyp["lm"] for hyp in hyps] == pytest.approx(
@@ -296,9 +290,7 @@ def compare(decoded, lm: str, hyps: list[dict]) -> list[bool]:
 
 
 def test_scores_inside_the_beam_search_are_ours(decoded, found):
-    """ESPnet's parts are seen in its Python API only; that the command finds the same hypotheses
-    shows that they are its parts too.
-    """
+    """ESPnet's parts are seen in Python alone; the command finds the same hypotheses."""
     hyps = found["exp/lm"]
     same_pieces = compare(decoded, "lm/causal", hyps)
     assert sum(same_pieces) > len(hyps) / 2

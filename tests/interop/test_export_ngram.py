@@ -102,9 +102,7 @@ def compile_graph(place):
 
 
 def walk(kaldifst, graph, labels: list[int], backoff: int) -> float:
-    """The cost of a sentence, with a back-off arc taken where no other fits, as icefall's NgramLm
-    takes it.
-    """
+    """The cost of a sentence; a back-off arc is taken where no other fits."""
     state, cost = graph.start, 0.0
     for label in [*labels, None]:
         while True:

@@ -29,9 +29,7 @@ def draw_lines(power: float) -> list[str]:
 
 
 def write_by_context(source: Path, out: Path) -> None:
-    """The ARPA file with its n-grams in the order of their contexts, as IRSTLM wants them: on any
-    other it aborts (util.cpp:335).
-    """
+    """The ARPA file in the order of contexts; IRSTLM aborts on any other (util.cpp:335)."""
     orders, place = arpa.read(source), {(): 0}
     lines = ["", "\\data\\", *(f"ngram {n}={len(one)}" for n, one in enumerate(orders, 1))]
     for n, one in enumerate(orders, 1):

@@ -30,9 +30,7 @@ needs_kenlm = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """A text of real size: of the recipe where it stands, otherwise words drawn by Zipf's law with
-    a Markov chain's preferences.
-    """
+    """The recipe's text where it stands, else words by Zipf's law with preferences."""
     path = tmp_path_factory.mktemp("text") / "text"
     lines = (
         [line for _, line in itertools.islice(read_lines(MINI), LINES) if line.strip()]
@@ -62,9 +60,7 @@ def lmplz(text: Path, order: int, arpa: Path, *more: str) -> None:
 
 
 def columns(path: Path) -> tuple[list[str], np.ndarray]:
-    """The words of each entry of an ARPA file, and (entries, 2) its numbers, 0 where no back-off
-    stands.
-    """
+    """The words of each entry of an ARPA file, and (entries, 2) its numbers or 0."""
     rows = [line.split("\t") for _, line in read_lines(path) if "\t" in line]
     return [row[1] for row in rows], np.array(
         [(row[0], row[2] if len(row) > 2 else 0) for row in rows], dtype=np.float64
@@ -72,9 +68,7 @@ def columns(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def agree(ours: Path, theirs: Path) -> None:
-    """Both files have the same entries, and their numbers differ by less than 1e-4 (they are
-    rounded to 1e-6).
-    """
+    """Both files have the same entries, with numbers that differ by less than 1e-4."""
     (words, numbers), (their_words, their_numbers) = columns(ours), columns(theirs)
     assert words == their_words
     np.testing.assert_allclose(numbers, their_numbers, rtol=0, atol=1e-5)

@@ -136,7 +136,6 @@ def test_whisper_gives_the_lists_that_are_known(decoded):
 
 
 def tones(seconds: int) -> np.ndarray:
-    """Chords, as music has them."""
     at = np.arange(seconds * RATE) / RATE
     parts = [np.sin(2 * np.pi * hertz * at) for hertz in (220, 277, 330, 440)]
     return 0.1 * sum(parts) * (1 + np.sin(2 * np.pi * 2 * at)) / 2

@@ -45,9 +45,7 @@ def alignments(text):
 
 
 def corpus(seed, vocabulary, utterances=60):
-    """Random references and two systems' hypotheses with errors of every kind, also at the ends and
-    in empty utterances.
-    """
+    """Random references and two systems with errors of every kind, at ends too."""
     rng = random.Random(seed)
     words = [f"w{i}" for i in range(vocabulary)]
 
@@ -65,9 +63,7 @@ def corpus(seed, vocabulary, utterances=60):
 
 @pytest.mark.parametrize("vocabulary", [3, 8, 50, 400])
 def test_counts(tmp_path, vocabulary):
-    """sclite minimises 4 S + 3 (D + I), so it may accept more errors, but only where we count three
-    substitutions or more.
-    """
+    """sclite minimises 4 S + 3 (D + I): more errors, but only at three substitutions."""
     refs, (hyps, _) = corpus(vocabulary, vocabulary)
     theirs = alignments(sgml(tmp_path, refs, hyps, "ours"))
     assert theirs.keys() == refs.keys()

@@ -24,9 +24,7 @@ LISTS = [NBest(utt, tuple(map(Hypothesis, sentences(6, n)))) for n, utt in enume
 
 
 def as_pegasus(lm):
-    """A model with LayerNorm at the beginning of branches as Pegasus, whose form it has: one
-    embedding, the same positions on both sides, a LayerNorm at the end of each.
-    """
+    """A pre-norm model as Pegasus: one embedding, equal positions, LayerNorm at the end."""
     trunk, c = lm.trunk, lm.trunk.config
     config = transformers.PegasusConfig(
         vocab_size=lm.size, d_model=c.dim, encoder_layers=c.layers, decoder_layers=c.decoder_layers,

@@ -74,9 +74,7 @@ def rescored(run, text, form: str) -> tuple[Weights, float, float]:
 
 
 def total_weights(nbests, names: list[str]) -> np.ndarray:
-    """The weights of which the total is the sum, but for what all hypotheses of a sentence share
-    (unknown words, which no feature has).
-    """
+    """The weights that make the total, but for what a sentence's hypotheses share."""
     rows, totals = [], []
     for nbest in nbests:
         scores = np.array([[hyp.scores[name] for name in (*names, "am")] for hyp in nbest.hyps])
@@ -88,9 +86,7 @@ def total_weights(nbests, names: list[str]) -> np.ndarray:
 
 
 def test_moses(run):
-    """A dozen features of an old decoder; its total is their weighted sum, and weights of our own
-    are better on the other half.
-    """
+    """A dozen features of an old decoder; our weights are better on the other half."""
     references = plain.read(FILES / "moses.reference.txt")
     plain.write(references[:100], "reference.txt")
     options = (
@@ -117,9 +113,7 @@ def test_moses(run):
 
 
 def test_marian(run):
-    """Lists without references: the last hypothesis of each is taken for one, so that the commands
-    run, not to show a gain.
-    """
+    """Lists without references: the last hypothesis serves, to run, not to gain."""
     run(f"convert {FILES}/marian.nbest all.jsonl --format marian:bpe=subword_nmt")
     nbests = list(jsonl.read("all.jsonl"))
     run(f"convert {FILES}/marian.nbest pieces.jsonl --format marian")

@@ -26,9 +26,7 @@ LISTS = """\
 
 @pytest.fixture(scope="module")
 def lmtools(tmp_path_factory):
-    """A function that runs a verb of the wheel, installed in an environment of its own (which sees
-    the packages of this one, but not the repository), in an empty directory; its output.
-    """
+    """A function that runs a verb of the wheel in an environment of its own; its output."""
     home = tmp_path_factory.mktemp("wheel")
     source = home / "source"  # so that the build writes nothing into the repository
     shutil.copytree(ROOT / "lmtools", source / "lmtools")
@@ -116,7 +114,6 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
 
 WHEEL = f"pip install 'lmtools-{__version__}-py3-none-any.whl[{{}}]'"
 BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf"}
-
 
 HIDING = """\
 import sys

@@ -48,9 +48,7 @@ class Recipe:
         self.home, self.env = home, env
 
     def __call__(self, *args, status=0, script="run.sh", **env) -> subprocess.CompletedProcess:
-        """Run it, or another script beside it, to its end and check its exit status; stdout and
-        stderr as text.
-        """
+        """Run it, or a script beside it, to its end; stdout and stderr as text."""
         command = [str(self.home / script), *map(str, args)]
         done = subprocess.run(
             command, env={**self.env, **env}, capture_output=True, text=True, timeout=1200
@@ -65,9 +63,7 @@ class Recipe:
         return self(*args, script=script, status=status)
 
     def start(self, *args) -> subprocess.Popen:
-        """Start it in a process group of its own, as are all its processes; its output goes to
-        run.out.
-        """
+        """Start it in a process group of its own; its output goes to run.out."""
         with open(self.home / "run.out", "w") as out:
             command = [str(self.home / "run.sh"), *map(str, args)]
             return subprocess.Popen(
@@ -81,9 +77,7 @@ class Recipe:
     def said(
         self, words: str, process: subprocess.Popen, file: str | None = None, seconds=600.0
     ) -> None:
-        """Wait until the started run has said `words` and `file` is there; it must not have ended
-        by then.
-        """
+        """Wait until the run has said `words` and `file` is there; it must not have ended."""
         end = time.monotonic() + seconds
         while words not in (self.home / "run.out").read_text() or not (
             file is None or (self.home / file).exists()
@@ -113,9 +107,7 @@ def make_recipe():
 
 @pytest.fixture(scope="session")
 def shell(tmp_path_factory):
-    """Variables for shell scripts, with the real lmtools; it and Python's scripts run in forks of a
-    process that has loaded them, but for runs that `Recipe.start` starts.
-    """
+    """Variables for scripts with the real lmtools, in forks of a process that has it loaded."""
     folder = tmp_path_factory.mktemp("bin")
     server, *commands = fork_server.start(folder, REPOSITORY)
     yield environment(folder, *commands)
@@ -125,24 +117,19 @@ def shell(tmp_path_factory):
 
 @pytest.fixture
 def stub(tmp_path):
-    """Variables for shell scripts, with an lmtools that only prints its version and its
-    arguments.
-    """
+    """Variables for scripts, with an lmtools that only prints version and arguments."""
     return environment(
         tmp_path / "bin", f'[ "$1" != --version ] || set -- lmtools {__version__}; echo "$@"'
     )
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of the file, or of its .xz."""
     packed = path.with_name(f"{path.name}.xz")
     return [line for _, line in read_lines(packed if packed.exists() else path)]
 
 
 def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
-    """The lattices of these utterances from the mini corpus's archive, in an archive of the same
-    name.
-    """
+    """The lattices of these utterances, in an archive of the mini corpus's name."""
     with tarfile.open(SOURCE / "mini" / name) as whole, tarfile.open(out / name, "w:xz") as cut:
         for member in whole:
             if Path(member.name).stem in utterances:
@@ -150,9 +137,7 @@ def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
 
 
 def copy_recipe(recipe: str, tree: Path) -> Path:
-    """A repository in `tree` with one recipe, without its mini corpus, and an empty folder `small`
-    for another; the recipe's directory.
-    """
+    """A repository with one recipe, without its mini corpus, and an empty `small`."""
     source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
     for folder in ("utils", "conf", "benchmarks"):
         (tree / folder).symlink_to(REPOSITORY / folder)
@@ -187,9 +172,7 @@ def cut_librispeech(copy: Path) -> None:
 
 @pytest.fixture(scope="session")
 def librispeech(copied, shell):
-    """A function that makes a repository with egs/librispeech and a small cut of its mini corpus,
-    in `small`.
-    """
+    """A function: a repository with egs/librispeech and a cut of its mini corpus."""
 
     def make(name: str):
         copy = copied("librispeech", name)

@@ -12,9 +12,7 @@ NEURAL = "arch.dim=8 arch.heads=2 arch.ffn=8 arch.layers=1 epochs=1"
 
 @pytest.fixture(scope="module")
 def recipe(librispeech):
-    """The recipe; general text is the first 300 lines of mini's, in two files, the domain's the
-    last 200.
-    """
+    """General text is the first 300 lines of mini's, in two files, the domain's the last 200."""
     recipe = librispeech("adapt")
     lines = (recipe.home / "small/train.txt").read_text().splitlines(keepends=True)
     (recipe.home / "books").mkdir()

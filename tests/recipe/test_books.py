@@ -51,7 +51,6 @@ def recipe(librispeech):
 
 @pytest.fixture(scope="module")
 def whole(recipe):
-    """The recipe after a run."""
     recipe("--text-dir", "books", "--nbest-dir", "lists", *TINY, script="studies/run_books.sh")
     return recipe
 

@@ -26,9 +26,7 @@ PARTS = ("dev-clean", "dev-other", "test-clean", "test-other")
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files; `ranges`: continues where asked; `cut`: ends a connection after so many bytes,
-    once.
-    """
+    """Serves files; `ranges`: continues where asked; `cut`: ends a connection, once."""
 
     ranges, cut, asked = True, 0, ()
 
@@ -59,9 +57,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path):
-    """A context manager that serves tmp_path/www, giving the address and the list of requests
-    (path, range).
-    """
+    """A context manager that serves tmp_path/www: address, list of (path, range)."""
     www = tmp_path / "www"
     www.mkdir()
 
@@ -137,9 +133,7 @@ def test_missing_file_is_not_tried_again(server, tmp_path):
 
 
 class Versions(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENTS one after the other, the next whenever a connection was cut; each has the
-    header that `mark` makes of its number.
-    """
+    """Serves CONTENTS one by one, the next after a cut, with the header of `mark`."""
 
     contents, mark, honest, cut, now, asked = (), None, True, 70_000, 0, ()
 
@@ -175,9 +169,7 @@ MARKS = {
 @pytest.mark.parametrize("honest", [True, False])
 @pytest.mark.parametrize("mark", MARKS)
 def test_two_versions_of_a_file_are_not_joined(tmp_path, mark, honest):
-    """Without a checksum only the server's name of a version tells; where it has none, the download
-    starts over.
-    """
+    """Only the server's name of a version tells; without one the download starts over."""
     old, new = b"old " * 30_000, b"new " * 30_000
     contents = (new, new) if mark == "same tag" else (old, new)
     handler = type(
@@ -225,7 +217,6 @@ def archive(path: Path, files: dict[str, str | bytes], *evil: tarfile.TarInfo) -
 
 
 def wave_file(out, samples: int) -> None:
-    """Silence, as WAV."""
     with wave.open(out, "wb") as sound:
         sound.setparams((1, 2, 16_000, samples, "NONE", ""))
         sound.writeframes(bytes(2 * samples))

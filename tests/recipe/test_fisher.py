@@ -22,7 +22,6 @@ WEIGHTS = {"am": 1.0}
 
 
 def lines(part: str) -> list[str]:
-    """The lines of one of the files."""
     return lzma.open(DATA / f"fisher-dev.{part}.es.xz", "rt", encoding="utf-8").read().splitlines()
 
 
@@ -47,9 +46,7 @@ def test_written_back_byte_for_byte(lattices, tmp_path):
 
 
 def test_best_paths_are_the_recognisers(lattices):
-    """The 1-best file is the best path by the arcs' plain scores but for 42 lines; against the
-    oracle both have a WER of 32.1.
-    """
+    """The 1-best file is the best path but for 42 lines; both WERs are 32.1."""
     chosen = [" ".join(best(lattice, WEIGHTS).words) for lattice in lattices]
     asr, oracle = (dict(enumerate(lines(part))) for part in ("asr", "oracle"))
     rates = [evaluate(oracle, hyps, "wer").score for hyps in (dict(enumerate(chosen)), asr)]

@@ -189,9 +189,7 @@ def test_a_dry_run_of_training_has_every_setting(tree, make_recipe, shell):
 
 
 def test_a_text_of_one_s_own_in_shards(tree, make_recipe, shell):
-    """Its test set is taken as it is; each vocabulary's training corpus is in shards, valid.bin
-    stays one file.
-    """
+    """The test set is as it is; training corpora are in shards, valid.bin one file."""
     (tree / "mine").mkdir()
     for part in LINES:
         shutil.copy(tree / f"small/{part}.txt", tree / "mine")
@@ -282,9 +280,7 @@ def test_wrong_grid(tree, make_recipe, shell):
 @pytest.mark.parametrize("corpus", [None, "wikitext2", "wikitext103", "gbw"])
 @pytest.mark.parametrize("grid", GRIDS)
 def test_runs_are_settings(corpus, grid, monkeypatch):
-    """Every run of every grid is a valid training on every corpus; where weights are matched,
-    models have them.
-    """
+    """Every run of every grid is a valid training; matched models have matched weights."""
     monkeypatch.chdir(SOURCE)
     module, conf = local("grids"), Path("conf") / (corpus or "")
     loaded, sizes = module.load(conf, grid)[0], {}
@@ -335,9 +331,7 @@ def test_overlap_of_vocabularies(tmp_path, capsys):
 
 
 def trunk_weights(config: GcnnConfig) -> int:
-    """The elements of all matrices of a model but its lookup, counted on the model itself; scales
-    and biases are vectors.
-    """
+    """The elements of a model's matrices but its lookup, counted on the model."""
     with torch.device("meta"):
         model = Gcnn(config, 1)
     return sum(p.numel() for p in model.parameters() if p.dim() == 3)

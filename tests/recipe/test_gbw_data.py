@@ -30,9 +30,7 @@ ARTICLE = (
 
 @pytest.fixture(scope="module")
 def billion() -> dict[str, str]:
-    """The members of a small One Billion Word: shards of 2 lines, one without a last line feed,
-    held-out ones of more; others too.
-    """
+    """Members of a small One Billion Word: shards of 2 lines, held-out ones, others."""
     shards = {
         TRAIN.format(n): f"Shard {n} , first .\nShard {n} , <unk> last .\n"
         for n in (7, *range(1, 7), *range(8, 100))
@@ -210,7 +208,6 @@ def test_what_is_not_whole_leaves_no_text(tmp_path, how):
 
 
 def unpack(mini, home, status=0):
-    """As stage 0 does."""
     command = [REPOSITORY / "utils/unpack.py", mini, home / "raw"]
     return run(sys.executable, *command, "train.txt", "valid.txt", "test.txt?", status=status)
 
@@ -245,9 +242,7 @@ def test_the_mini_corpus_of_the_repository(tmp_path):
 
 
 def test_a_mini_corpus_of_one_s_own(tmp_path):
-    """Plain files without checksums; a passage of eight words that training has is not tested on,
-    shorter ones are.
-    """
+    """A passage of eight words that training has is not tested on, shorter ones are."""
     mini = tmp_path / "mini"
     mini.mkdir()
     shared, short = "one two three four five six seven eight", "a b c"

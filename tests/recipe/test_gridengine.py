@@ -39,14 +39,12 @@ scheduler_threads 1
 
 
 def ask(*command, status=0) -> str:
-    """What a command says."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert status is None or done.returncode == status, (command, done.stdout, done.stderr)
     return done.stdout
 
 
 def change(text: str, **values: str) -> str:
-    """Lines NAME VALUE with other values."""
     lines = [line.split(maxsplit=1) for line in text.replace("\\\n", " ").splitlines() if line]
     return "".join(f"{name} {values.get(name, value)}\n" for name, value in lines)
 
@@ -130,9 +128,7 @@ def start(cell, tmp_path, monkeypatch):
 
 
 def test_an_array(start, tmp_path, monkeypatch):
-    """Commands have logs of their own, in the working directory and with the variables of the
-    caller.
-    """
+    """Commands have own logs, in the caller's directory and with its variables."""
     monkeypatch.setenv("Y", "y")
     script = "echo 'X * JOB' $Y; pwd; [ JOB -ne 2 ]"
     Path(".sge_request").write_text("-h\n")  # is not read

@@ -19,7 +19,6 @@ FILES = {  # what a copy has beside run.sh, README.md, conf/experiment.yaml and 
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository with all recipes."""
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
     (tmp_path / "egs").mkdir()
     for path in ("lmtools", "conf", *(f"egs/{name}" for name in FILES)):

@@ -133,7 +133,6 @@ LM: list[Path] = []
 
 
 def copy_lm(home: Path) -> None:
-    """lm/, the n-gram."""
     shutil.copytree(LM[-1], home / "lm")
 
 
@@ -160,7 +159,6 @@ def own_lists(home: Path) -> None:
 
 
 def in_upper_case(lattice):
-    """The lattice with all its words so."""
     return replace(lattice, words=tuple(word and word.upper() for word in lattice.words))
 
 
@@ -177,13 +175,11 @@ def lattices(home: Path, name: str, count: int = SIZES["dev"], folder: str = "la
 
 
 def write(path: Path, text: str) -> Path:
-    """The path, where the text now stands."""
     path.write_text(text)
     return path
 
 
 def rate(ref: dict[str, str], hyp: dict[str, str]) -> float:
-    """The word error rate."""
     return lmtools.wer([ref[utt] for utt in ref], [hyp.get(utt, "") for utt in ref]).score
 
 

@@ -34,9 +34,7 @@ TASKS = {"dep": 40, "srl": 40, "discourse": 60, "nli": 60}
 
 @pytest.fixture
 def run_tasks(copied, shell):
-    """A repository with egs/gbw, and a function that runs run_tasks.sh there, on vectors of the LMs
-    in the directories `lms`.
-    """
+    """egs/gbw, and a function that runs run_tasks.sh on LMs in directories `lms`."""
     home = copied("gbw")
     (home / "small.yaml").write_text(CONF)
     (home / "exp/lm").mkdir(parents=True)

@@ -72,7 +72,6 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))
@@ -93,9 +92,7 @@ def wait_for(condition, seconds=60.0):
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    """A function that runs a command of Slurm and gives its output, beside a cluster of two
-    nodes.
-    """
+    """A function that runs a command of Slurm, beside a cluster of two nodes."""
     home = tmp_path_factory.mktemp("slurm")
     (home / "state").mkdir()
     for node in NODES:
@@ -162,9 +159,7 @@ def outcome(recipe) -> dict[str, bytes]:
 
 
 def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
-    """A training is queued again in its middle, a node is drained, a task of scoring is killed: the
-    run names its log, and the same command ends as if nothing had been.
-    """
+    """Training queued again, a node drained, a scoring task killed: all is as if not."""
     recipe = librispeech("slurm")
     recipe.edit("run.sh", "{causal,masked,tta}", "causal")
     recipe.edit("run.sh", "causal masked tta", "causal")
@@ -219,9 +214,7 @@ def train_alone(recipe, name: str) -> None:
 
 
 def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
-    """The bytes of as many processes on one machine, also where one of them is killed and the same
-    command goes on.
-    """
+    """The bytes of as many processes on one machine, one of them killed too."""
     real = {**shell, REAL: "1"}
     local, nodes = (make_recipe(copied("gbw", name), real) for name in ("local", "nodes"))
     train_alone(local, "lstm")
@@ -256,9 +249,7 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
 
 
 def test_an_array_and_its_end(slurm, tmp_path, monkeypatch):
-    """Commands have logs of their own, in the working directory and with the variables of the
-    caller; a stopped array is taken out of the queue.
-    """
+    """Commands have own logs and the caller's variables; a stopped array leaves the queue."""
     monkeypatch.chdir(tmp_path)
     program = [str(REPOSITORY / "utils/slurm.sh"), "--max-jobs-run", "1", "-J", "test"]
     script = "echo 'X * JOB' $Y; pwd; [ JOB -ne 2 ]"

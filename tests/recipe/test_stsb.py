@@ -41,9 +41,7 @@ server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
 
 def graded(count: int, seed: int) -> list[tuple[str, str, float]]:
-    """Pairs of which the second sentence keeps 1 to 4 quarters of the first one's words, which is
-    their similarity.
-    """
+    """Pairs whose second sentence keeps 1 to 4 quarters of the first: the similarity."""
     pairs = []
     for number, (left, other) in enumerate(
         zip(sentences(count, seed, 12), sentences(count, seed + 1, 12), strict=True)
@@ -89,7 +87,6 @@ def corpus(home: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(copied, make_recipe, shell):
-    """The recipe after a run."""
     recipe = make_recipe(copied("stsb"), shell)
     corpus(recipe.home / "small")
     recipe(*OPTIONS)
@@ -188,9 +185,7 @@ def test_scripts_beside_run_sh(whole):
 
 
 def test_controls(whole):
-    """The weights are those that the seed makes; the table has means over seeds, and the p of the
-    trained LMs; surface rows are of the words.
-    """
+    """Weights are the seed's, the table has means and p, surface rows are of words."""
     data, exp = whole.home / "data", whole.home / "exp/controls"
     (data / "own/test").mkdir(parents=True)
     shutil.copy(data / "test/pairs.tsv", data / "own/test/pairs.tsv")
@@ -287,7 +282,6 @@ def tar(files: dict[str, bytes]) -> bytes:
 
 
 def zipped(name: str, content: bytes) -> bytes:
-    """An archive with one file."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(name, content)
@@ -313,7 +307,6 @@ def published(server, tmp_path, copied, make_recipe, shell):
 
 
 def pairs_of(recipe, name: str, part: str) -> list[list[str]]:
-    """The fields of each prepared pair."""
     lines = (recipe.home / f"data/{name}/{part}/pairs.tsv").read_text().splitlines()
     return [line.split("\t") for line in lines]
 
@@ -336,9 +329,7 @@ def test_fetches_and_prepares(published, server, name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_not_the_published_file(published, server, tmp_path, name):
-    """Archives with another content, damaged or without the file; nothing is left that a later run
-    would take.
-    """
+    """Other archives, damaged or without the file; nothing stays for a later run."""
     www, raw = tmp_path / "www", published.home / f"data/{name}/local"
     archive = {"stsb": "Stsbenchmark.tar.gz", "sick": "sick_test_annotated.zip"}[name]
     file = list(FILES[name])[-1]
@@ -363,9 +354,7 @@ def test_what_is_not_the_published_file(published, server, tmp_path, name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_one_s_own(published, whole, name, tmp_path):
-    """They may be packed; what is not as published is said; what lacks is named. The LMs of run.sh
-    make their vectors.
-    """
+    """Files may be packed; what differs is said, what lacks named; LMs make vectors."""
     first, second = FILES[name]
     (tmp_path / f"{first}.gz").write_bytes(gzip.compress(FILES[name][first]))
     script = f"run_{name}.sh"

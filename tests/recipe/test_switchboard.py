@@ -166,7 +166,6 @@ def test_what_is_wrong_is_said(ldc, damage, message):
 
 @pytest.fixture
 def recipe(ldc, shell, make_recipe):
-    """The recipe beside the corpora."""
     home = ldc / "egs/librispeech"
     (ldc / "utils").symlink_to(REPOSITORY / "utils")
     (ldc / "conf").symlink_to(REPOSITORY / "conf")
@@ -183,9 +182,7 @@ SWBD = shlex.split("--order 2 --confs tiny/lstm.yaml --experiment tiny/experimen
 
 
 def test_whole(recipe, ldc):
-    """To the report: the parts of test are sets of their own, and the n-gram has the LSTM's words,
-    so that the perplexity of their mixture is there.
-    """
+    """To the report: test's parts are sets, and the mixture's perplexity is there."""
     (recipe.home / "tiny").mkdir()
     settings = "arch: {layers: 1, dim: 8, units: 8}\nsteps: 3\nbatch: {tokens: 200}\n"
     (recipe.home / "tiny/lstm.yaml").write_text(f"model: lstm\nobjective: causal\n{settings}")

@@ -66,7 +66,6 @@ def written(path: Path, content: str) -> Path:
 
 
 def draw_tree(draw: random.Random, size: int) -> list[int]:
-    """The heads of a random tree with one root."""
     order = draw.sample(range(1, size + 1), size)
     heads = [0] * size
     for n, word in enumerate(order[1:], 1):
@@ -79,7 +78,6 @@ def sentences_of(examples) -> list[tuple[str, ...]]:
 
 
 def make_set(examples, layers=2, width=3, known=None, seed=0) -> base.Set:
-    """Examples with random vectors."""
     sentences = sentences_of(examples)
     count = sum(map(len, sentences))
     table = np.random.default_rng(seed).normal(size=(count, layers, width)).astype(np.float32)
@@ -403,9 +401,7 @@ def test_significance():
 
 
 def test_figures_by_unknown_words(tmp_path, capsys):
-    """Four pairs with 0, 1 of 20, 1 of 8 and 1 of 2 words that the text lacks; the second seed is
-    right where the first is, and in the last pair.
-    """
+    """Four pairs with 0, 1 of 20, 1 of 8, 1 of 2 unknown words; the second seed misses two."""
     premises = ["a " * 3, "a " * 19 + "x", "a " * 7 + "x", "a x"]
     rows = "".join(f"yes\t{premise.strip()}\tb\n" for premise in premises)
     (tmp_path / "test.tsv").write_text(rows)

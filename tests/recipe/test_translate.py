@@ -45,9 +45,7 @@ class Done(NamedTuple):
 
 
 def call(script: str, *options) -> Done:
-    """A script of the recipe, run to its end; in this process, which has torch and transformers
-    loaded.
-    """
+    """A script of the recipe, run in this process, which has transformers loaded."""
     said, status = io.StringIO(), 0
     with (
         mock.patch.object(sys, "argv", [script, *map(str, options)]),
@@ -109,7 +107,6 @@ def home(tmp_path_factory) -> Path:
 
 
 def translate(home: Path, out: Path, *options) -> Done:
-    """Lists of the model."""
     files = tuple(
         split(
             f"--model {home}/model --source {home}/source --reference {home}/reference --out {out}"
@@ -120,7 +117,6 @@ def translate(home: Path, out: Path, *options) -> Done:
 
 @pytest.fixture(scope="module")
 def lists(home):
-    """The lists of the source, with pieces."""
     done = translate(home, home / "lists.jsonl", "--pieces")
     assert done.returncode == 0, done.stderr
     return list(jsonl.read(home / "lists.jsonl"))
@@ -141,9 +137,7 @@ def test_lists_have_sources_references_and_the_searchs_order(home, lists):
 
 
 def test_scores_are_the_models_own(home, lists):
-    """The sum of log-probabilities, computed one hypothesis at a time from the loss that the model
-    reports.
-    """
+    """The sum of log-probabilities, one by one from the loss that the model reports."""
     import torch
 
     model = transformers.MarianMTModel.from_pretrained(home / "model").eval()
@@ -159,9 +153,7 @@ def test_scores_are_the_models_own(home, lists):
 
 
 def test_a_killed_run_goes_on_and_gives_the_same_lists(home, lists):
-    """A part with three whole lists and a torn one is completed; a part of another command is not
-    used.
-    """
+    """A part with three whole lists and a torn one is completed; another's is not used."""
     whole = (home / "lists.jsonl").read_text()
     out, part = home / "resumed.jsonl", home / "resumed.jsonl.part"
     assert translate(home, out, "--pieces").returncode == 0

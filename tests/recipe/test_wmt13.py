@@ -94,7 +94,6 @@ def translated(ref: str, rng: random.Random) -> dict:
 
 
 def nbest(seed: int) -> str:
-    """20 lists of 6."""
     rng = random.Random(seed)
     lines = []
     for number, ref in enumerate(sentences(20, seed), 1):
@@ -106,7 +105,6 @@ def nbest(seed: int) -> str:
 
 
 def corpus(home: Path) -> None:
-    """A mini corpus."""
     for seed, (name, count) in enumerate({"train": 300, "valid": 40}.items()):
         (home / f"{name}.txt").write_text(
             "".join(f"{cased(line)}\n" for line in sentences(count, seed))
@@ -121,9 +119,7 @@ def foreign(line: str) -> str:
 
 
 def bilingual(home: Path) -> None:
-    """The mini corpus with bilingual text, one side's sentences partly those of the LMs' text, and
-    the source in each list.
-    """
+    """The mini corpus with bilingual text, partly the LMs', and sources in the lists."""
     corpus(home)
     for part, count in (("train", 60), ("valid", 8)):
         lines = (home / f"{part}.txt").read_text().splitlines()[:count]
@@ -179,7 +175,6 @@ def table(text: str) -> dict[str, list[str]]:
 
 
 def features(recipe, pair: str) -> dict[str, set]:
-    """The features of each system."""
     exp = recipe.home / "exp" / pair
     return {
         path.parent.name: set(json.loads(path.read_text())["features"])
@@ -188,7 +183,6 @@ def features(recipe, pair: str) -> dict[str, set]:
 
 
 def expected(systems: dict, own=frozenset(OWN)) -> dict[str, set]:
-    """The features that systems should have."""
     return {name: {*own, *columns} for name, columns in systems.items()}
 
 

@@ -26,7 +26,6 @@ LINES = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, max
 
 @pytest.fixture(scope="module")
 def script():
-    """The script as a module."""
     spec = importlib.util.spec_from_file_location("word_vectors", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -66,9 +65,7 @@ def brute_counts(lines: list[list[str]], window: int, min_count: int) -> Counter
 
 
 def brute_ppmi(pairs: Counter[tuple[str, str]], word: str, context: str) -> float:
-    """Positive pointwise mutual information by its definition, with the contexts' counts to the
-    power of 0.75.
-    """
+    """Positive pointwise mutual information by definition, context counts to the 0.75."""
     if not pairs[word, context]:
         return 0.0
     everything = sum(pairs.values())
@@ -100,9 +97,7 @@ def test_counts_and_ppmi_by_brute_force(script, tmp_path_factory, lines, window,
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> Path:
-    """Lines about animals and about tools; `cat` and `dog` share their contexts but are never in
-    one line.
-    """
+    """Lines about animals and tools; `cat` and `dog` share contexts, never a line."""
     draw = random.Random(1)
     about = [
         (["cat", "dog"], ["fur", "tail", "paws", "barn", "milk"]),

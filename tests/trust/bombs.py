@@ -29,7 +29,6 @@ PAIRS = ("stsb", "glue", "sick", "tsv")
 
 @functools.cache
 def zeros(packer: str, size: int = 1 << 30) -> bytes:
-    """So many zero bytes, packed."""
     out = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1)
@@ -124,7 +123,6 @@ DEEP = {
 
 
 def deep(home: Path, form: str, kind: str, depth: str) -> None:
-    """Brackets in brackets."""
     brackets = DEEP[kind](int(depth))
     take(home, *NEEDS)
     (home / "x").write_text(f"{brackets}\n")
@@ -203,7 +201,6 @@ def yaml(home: Path, name: str, where: str) -> None:
 
 
 ARPA = "\\data\\\nngram 1={count}\n\n\\1-grams:\n-1 <unk>\n-1 <s> 0\n-1 </s>\n-1 the\n\n\\end\\\n"
-
 
 NUMBERS = {
     "negative": "-2",
@@ -335,7 +332,6 @@ def list_claims(home: Path) -> dict[str, tuple[str, bytes | Callable[[], bytes],
 
 
 def claims(home: Path, name: str) -> None:
-    """A verb reads one of them."""
     take(home, *NEEDS, "train.bin", "valid.bin", "test.ngram.scores", "pairs.tsv")
     (home / "words.txt").write_text("<eps> 0\na 1\n")
     (home / "x").write_text("king\n")
@@ -353,7 +349,6 @@ def claims(home: Path, name: str) -> None:
 
 
 def npy(shape: str) -> bytes:
-    """The header of an array of that shape."""
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
 

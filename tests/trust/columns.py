@@ -19,12 +19,10 @@ Lists = list[dict]
 
 
 def lists(path: Path) -> Lists:
-    """The rows of a jsonl."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def reversed_(rows: Lists, rng: random.Random) -> None:
-    """Every list from its end."""
     for row in rows:
         row["hyps"].reverse()
 
@@ -36,7 +34,6 @@ def reordered(rows: Lists, rng: random.Random) -> None:
 
 
 def one_pair_swapped(rows: Lists, rng: random.Random) -> None:
-    """Two neighbours of one list."""
     hyps = rng.choice(rows)["hyps"]
     place = rng.randrange(len(hyps) - 1)
     hyps[place : place + 2] = hyps[place : place + 2][::-1]
@@ -50,7 +47,6 @@ def all_changed(rows: Lists, rng: random.Random) -> None:
 
 
 def one_word_changed(rows: Lists, rng: random.Random) -> None:
-    """A word of one hypothesis."""
     hyp = rng.choice(rng.choice(rows)["hyps"])
     words = hyp["text"].split()
     words[rng.randrange(len(words))] = "zebra"
@@ -70,7 +66,6 @@ LISTS = {
 
 
 def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
-    """Lists that were changed after they were scored."""
     take(home, *NEEDS)
     name = "dev" if verb == "tune" else "test"
     rows = lists(home / f"{name}.jsonl")
@@ -82,9 +77,7 @@ def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
 
 
 def rescored_lists(home: Path) -> None:
-    """Lists in the order that `rescore --nbest-out` gave them, with the columns of the old
-    order.
-    """
+    """Lists in the order of `rescore --nbest-out`, with the columns of the old order."""
     take(home, *NEEDS)
     succeeded(run(*rescoring("test"), "--nbest-out", "new.jsonl", home=home))
     rows = lists(home / "new.jsonl")
@@ -113,9 +106,7 @@ def other_set(home: Path, verb: str) -> None:
 
 
 def other_column(home: Path, columns: str, blamed: str, score: str = "") -> None:
-    """A column of another model, or of the same under other conditions, than the weights were tuned
-    with.
-    """
+    """A column of another model, or under other conditions, than was tuned with."""
     take(home, *NEEDS)
     if score:
         words = f"score {score} --nbest test.jsonl --cache none --device cpu --out {blamed}"
@@ -125,9 +116,7 @@ def other_column(home: Path, columns: str, blamed: str, score: str = "") -> None
 
 
 def right_columns(home: Path, change: str) -> None:
-    """What belongs together is taken: utterances in another order, lists in another file, other
-    scores of the first pass' own format.
-    """
+    """What belongs together is taken: another order, another file, other own scores."""
     take(home, *NEEDS)
     succeeded(run(*rescoring("test", "before"), home=home))
     rows = lists(home / "test.jsonl")

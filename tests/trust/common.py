@@ -61,9 +61,7 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One attack that can be run by itself: `check(home)` in an empty directory raises Wrong or
-    returns the number of trials (None: 1).
-    """
+    """An attack: `check(home)` in an empty directory raises Wrong or returns its trials."""
 
     name: str
     check: Callable[[Path], int | None]
@@ -75,9 +73,7 @@ class Case:
 
     @classmethod
     def all(cls, kinds: Mapping[str, tuple], size: str, short: Container[str]) -> Iterator["Case"]:
-        """A case KIND-WORD-.. of each combination of the words that come with a kind's check, which
-        is called with them; in a short campaign those called `short`.
-        """
+        """A case KIND-WORD-.. of each combination of a kind's words, some of them `short`."""
         for kind, (check, *words) in kinds.items():
             for args in itertools.product(*words):
                 name = "-".join([kind, *args])
@@ -98,14 +94,11 @@ class Done:
 
     @property
     def command(self) -> str:
-        """The command as one types it."""
         return "lmtools " + shlex.join(map(str, self.args))
 
     @property
     def said(self) -> list[str]:
-        """The lines of the message on standard error: from where the verb speaks as such; without
-        warnings and, before it, progress.
-        """
+        """The message on standard error: what the verb says as such, without warnings."""
         lines = [
             line
             for line in self.err.splitlines()
@@ -141,12 +134,7 @@ def warm() -> None:
 
 
 class Forked:
-    """A verb in a process forked from this one, in `home`; `out` is a file that stands for its
-    standard output.
-
-    `file_size` and `memory` limit a file's size and the address space, `log` names where its output
-    is kept meanwhile.
-    """
+    """A verb in a fork, in `home`, with limits; `out` stands for its standard output."""
 
     def __init__(
         self,
@@ -171,9 +159,7 @@ class Forked:
             become(self.args, home, self.log, file_size, memory, out, env, self.pipe)
 
     def done(self, seconds: float | None = None) -> Done:
-        """Wait for its end; whatever it started is killed when `seconds` after its start are
-        over.
-        """
+        """Wait for its end; all that it started is killed `seconds` after its start."""
         status, used = waited(self.child, self.begin + (seconds or patience()))
         took = time.monotonic() - self.begin
         said = read_logs(self.log)
@@ -242,9 +228,7 @@ def become(args, home: Path, log: Path, file_size, memory, out, env, pipe) -> No
 
 
 def waited(child: int, end: float) -> tuple[int | None, int]:
-    """(exit status, peak memory in bytes) of a child that is killed with its session at the time
-    `end`.
-    """
+    """(exit status, peak memory) of a child, killed with its session at the time `end`."""
     pause = 0.002
     while True:
         pid, status, usage = os.wait4(child, os.WNOHANG)
@@ -262,9 +246,7 @@ def waited(child: int, end: float) -> tuple[int | None, int]:
 
 
 def sound(done: Done, *, memory: float | None = None) -> Done:
-    """`done`, if it ended in time with status 0, or 1 and one line of place, cause and remedy;
-    Wrong otherwise.
-    """
+    """`done`, if it ended in time with 0, or 1 and one line of cause and remedy."""
     if done.status is None:
         raise done.wrong("hang")
     if "Traceback (most recent call last)" in done.err:
@@ -308,9 +290,7 @@ def succeeded(done: Done) -> Done:
 
 
 class Started:
-    """A command in a session of its own, whose processes are known by a mark in their
-    environment.
-    """
+    """A command in its own session; its processes have a mark in their environment."""
 
     def __init__(self, command: Sequence, home: Path, **env):
         self.mark, self.home = uuid.uuid4().hex, home
@@ -362,7 +342,6 @@ class Started:
         return alive
 
     def end(self) -> None:
-        """Kill all of it."""
         for pid in self.alive():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -393,9 +372,7 @@ def lmtools(*args) -> list[str]:
 
 
 def snapshot(home: Path, ignored: Sequence[str] = ()) -> dict[str, bytes]:
-    """Content by path of all files below `home` (a link: what it names); paths that begin with one
-    of `ignored` are left out.
-    """
+    """Content by path of all below `home`, but for paths that begin with `ignored`."""
     found = {}
     for path in sorted(home.rglob("*")):
         name = str(path.relative_to(home))

@@ -42,9 +42,7 @@ LISTS = ("test.jsonl", "test.ngram.scores", "test.tta.scores", "weights.json")
 
 @dataclass(frozen=True)
 class Kind:
-    """An artifact: what is copied, the files that are damaged, the command that reads them, what
-    comes out of it.
-    """
+    """An artifact: what is copied, damaged files, the command that reads, what comes out."""
 
     needs: tuple[str, ...]
     damaged: tuple[str, ...]  # files, or directories of which a file is drawn
@@ -58,7 +56,6 @@ class Kind:
 
 
 def score(lm: str, cache="none") -> tuple:
-    """Score the test set."""
     words = f"score --lm {lm} --nbest test.jsonl --cache {cache} --out s --device cpu"
     return tuple(split(words))
 
@@ -69,7 +66,6 @@ def rows(name: str) -> Callable[[Path, Done], bytes]:
 
 
 def files(*names: str) -> Callable[[Path, Done], list[bytes]]:
-    """The bytes of these files."""
     return lambda home, done: [(home / name).read_bytes() for name in names]
 
 
@@ -248,9 +244,7 @@ def experiment() -> Path:
 def damaged(
     data: bytes, rng: random.Random, donors: Callable[[], bytes]
 ) -> tuple[str, bytes | None]:
-    """(what was done, the bytes after it), None for a file that is gone; always other bytes than
-    before.
-    """
+    """(what was done, the bytes after it, None for none); always other than before."""
     for _ in range(20):
         how = rng.choice(
             split("bit bit bits byte truncated zeroed swapped twice longer other empty gone")
@@ -318,9 +312,7 @@ def ready(home: Path, kind: str) -> None:
 
 
 def attack(home: Path, kind: str, seed: int, number: int) -> None:
-    """Damage one file of the artifact and let the verb read it; Wrong unless it refuses or gives
-    what is expected.
-    """
+    """Damage a file and let the verb read it; it refuses or gives what is expected."""
     about, rng = KINDS[kind], drawn("damage", kind, seed, number)
     right = expected(kind)
     ready(home, kind)
@@ -383,9 +375,7 @@ def recipe(home: Path) -> Callable[..., Done]:
 
 
 def manifests(home: Path, seed: int, number: int) -> None:
-    """Damage a manifest, the hashes, a lock or an output of a recipe, and run it again: the same
-    output, or one line.
-    """
+    """Damage a manifest, hashes, lock or output of a recipe and run it again."""
     rng = drawn("manifests", seed, number)
     start = recipe(home)
     if start().status:

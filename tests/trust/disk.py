@@ -83,12 +83,10 @@ IGNORED = (".cache", "case.run")
 
 
 def named(writer: Writer, out: str) -> list[str]:
-    """The arguments with that output."""
     return [arg.replace("OUT", out) if isinstance(arg, str) else arg for arg in writer.args]
 
 
 def prepared(home: Path, name: str) -> None:
-    """What the verb reads."""
     everything(home)
     if name == "report":
         shutil.copytree(experiment(), home, dirs_exist_ok=True)
@@ -157,7 +155,6 @@ def same(home: Path, name: str, left: str, right: str) -> None:
 
 @contextlib.contextmanager
 def small_disk(place: Path, kilobytes: int) -> Iterator[None]:
-    """A tmpfs of that size."""
     place.mkdir()
     try:
         mounted = subprocess.run(

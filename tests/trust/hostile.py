@@ -42,9 +42,7 @@ RUN = f"touch {CANARY}"
 
 @contextlib.contextmanager
 def guarded(home: Path) -> Iterator[Path]:
-    """A directory `outside` beside `home`; Wrong if something is executed, or changes outside
-    `home`, while the block runs.
-    """
+    """A directory beside `home`; Wrong if anything runs or changes outside `home`."""
     outside = home.parent / "outside"
     (outside / "folder").mkdir(parents=True)
     (outside / "kept").write_text("kept\n")
@@ -311,9 +309,7 @@ WRITERS = (
 
 
 def speaking(home: Path, where: str, name: str) -> None:
-    """Lists with that word as an utterance's id or in its texts, through rescoring, every writer
-    and the report.
-    """
+    """Lists with that word as id or in texts, through every writer and the report."""
     word = WORDS[name]
     utt, text = (word, "the king") if where == "id" else ("u1", f"the {word} king")
     hyps = [{"text": text, "scores": {"am": -1.0}}, {"text": "a king", "scores": {"am": -2.0}}]
@@ -353,7 +349,6 @@ class Acting(html.parser.HTMLParser):
         self.found: list[str] = []
 
     def of(self, page: str) -> list[str]:
-        """Elements and attributes that act."""
         self.feed(page)
         return self.found
 
@@ -388,7 +383,6 @@ YAML = {
     "name": "!!python/name:os.system",
 }
 
-
 TUNE = split("tune --experiment e.yaml --nbest test.jsonl --scores {column} --out o/{system}")
 
 
@@ -417,7 +411,6 @@ def yaml(home: Path, tag: str, where: str) -> None:
 
 
 def score(lm: str) -> tuple:
-    """Score the test set."""
     return ("score", "--lm", lm, *split("--nbest test.jsonl --cache none --device cpu --out s"))
 
 
@@ -587,9 +580,7 @@ def members(name: str, outside: Path) -> Iterator[tarfile.TarInfo]:
 
 
 def predictable(home: Path) -> None:
-    """No name that a recipe leaves or uses on its way is written through a link: every file of a
-    run, replaced by one.
-    """
+    """No name that a recipe uses is written through a link: each file replaced by one."""
     start = recipe(home)
     start()
     names = [str(p.relative_to(home)) for p in (home / "exp/stages").iterdir()]
@@ -603,9 +594,7 @@ def predictable(home: Path) -> None:
 
 
 def leftovers(home: Path) -> None:
-    """Links with the names of what killed writers leave: whoever sweeps them leaves what they point
-    to.
-    """
+    """Links named as killed writers' files: who sweeps leaves what they point to."""
     take(home, "test.jsonl")
     with guarded(home) as outside:
         (home / ".out.jsonl.abc.tmp.jsonl").symlink_to(outside / "kept")
@@ -636,9 +625,7 @@ def options(home: Path, name: str) -> None:
 
 
 def traced(home: Path) -> None:
-    """What a verb does with a hostile directory, seen from the kernel: no program starts, no file
-    outside is opened for writing.
-    """
+    """A hostile directory seen from the kernel: nothing starts or is written outside."""
     if not shutil.which("strace"):
         raise Skipped("no strace")
     folder = kaldi_directory(home)

@@ -68,7 +68,6 @@ def text(home: Path, copies: int = 60) -> None:
 
 
 def lists(home: Path, count: int = 300) -> None:
-    """Lists of many hypotheses."""
     from toys import sentences
 
     from lmtools import NBest
@@ -119,9 +118,7 @@ def ready(home: Path, name: str) -> Path:
 
 
 def outputs(home: Path) -> dict[str, bytes]:
-    """All files, those for temporary use too, but journals, which hold times, and what the
-    recogniser notes.
-    """
+    """All files, temporary too, but journals, which hold times, and recogniser's notes."""
     found = snapshot(home, ignored=(".cache", "m.heard"))
     found |= snapshot(home.parent / f"{home.name}.tmp")
     return {name: data for name, data in found.items() if not name.endswith(".journal")}
@@ -138,9 +135,7 @@ def whole(name: str) -> tuple[dict[str, bytes], float]:
 
 
 def kill(home: Path, name: str, kills: int, seed: int, number: int) -> int:
-    """Kill the verb that often at random moments, the first of its processes or all; compare what
-    it leaves each time it gets through, and in the end. Returns the number of kills.
-    """
+    """Kill the verb at random moments; compare what it leaves; return the kills."""
     right, seconds = whole(name)
     given = set(snapshot(ready(home, name)))
     rng, done = drawn("kills", name, seed, number), 0

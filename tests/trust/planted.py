@@ -34,7 +34,6 @@ class Verb:
 
 
 def systems(home: Path) -> None:
-    """Three systems to tune."""
     (home / "e.yaml").write_text(
         "columns: {tta: {}, ngram: {}}\nsystems: {first: [], tta: [tta], ngram: [ngram]}\n"
     )
@@ -102,7 +101,6 @@ VERBS = {
 
 
 def ready(home: Path, name: str) -> None:
-    """What the verb reads."""
     take(home, *VERBS[name].needs)
     VERBS[name].prepare(home)
 
@@ -115,7 +113,6 @@ def start(home: Path, name: str, where: str = "local", nj: int = 2) -> Done:
 
 
 def left(home: Path, name: str) -> dict[str, bytes]:
-    """What the verb wrote."""
     found = {}
     for output in VERBS[name].outputs:
         path = home / output
@@ -157,7 +154,6 @@ def make_parts(home: Path, name: str) -> list[Path]:
 
 
 def swapped(parts: list[Path]) -> None:
-    """One part in the place of the other."""
     shutil.rmtree(parts[1])
     shutil.copytree(parts[0], parts[1])
 
@@ -183,7 +179,6 @@ def written(name: str) -> Callable[[list[Path]], None]:
 
 
 def linked(parts: list[Path]) -> None:
-    """A link in the place of a part."""
     shutil.rmtree(parts[0])
     parts[0].symlink_to(parts[0].parents[1] / "outside/folder")
 
@@ -199,9 +194,7 @@ PLANTS = {
 
 
 def joined(home: Path, name: str, plant: str) -> None:
-    """Parts with something planted among them are refused, unless it is no part of them; the parts
-    stay, and can be made good.
-    """
+    """Parts with a planted one are refused, unless foreign; they can be made good."""
     parts = make_parts(home, name)
     with guarded(home):
         PLANTS[plant](parts)
@@ -242,7 +235,6 @@ def journal(home: Path, how: str) -> None:
 
 
 def cache(home: Path) -> None:
-    """A cache of pickles and links."""
     ready(home, "score")
     words = VERBS["score"].words.replace("--cache none", "--cache kept")
     succeeded(run(*split(words), home=home))
@@ -313,9 +305,7 @@ def links(home: Path, name: str) -> None:
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
-    """Each verb that takes --cmd with each plant, each that takes --nj among modules; in the short
-    campaign some.
-    """
+    """Each verb with --cmd with each plant, each with --nj among modules; or some."""
     kinds = {
         "parts": (joined, PARTED, PLANTS),
         "modules": (modules, VERBS, WHERE),

@@ -61,9 +61,7 @@ def contend(
     rng,
     exclusive: bool = False,
 ) -> None:
-    """Commands write one output at once; afterwards it is one of theirs, whole. `exclusive`: who
-    did not win says so.
-    """
+    """Commands write one output at once; it is one's, whole; `exclusive`: others say so."""
     wholes = [alone(home, make, command, out) for command in commands]
     make(home)
     later = [rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:]]
@@ -123,7 +121,6 @@ def two_writers(home: Path, rng, pair: str) -> None:
 
 
 def scoring(lists: str, cache: str, out: str) -> tuple:
-    """The command that scores lists."""
     words = f"score --lm lm/causal --nbest {lists} --cache {cache} --device cpu --rows 64"
     return (*split(words), "--out", out)
 
@@ -160,9 +157,7 @@ def killed_cache(home: Path, rng) -> None:
 
 
 def killed_writers(home: Path, rng) -> None:
-    """Writers that are killed at random moments: the old output or the new, and the next writer
-    clears up.
-    """
+    """Writers killed at random: the old output or the new, and the next clears up."""
     take(home, "train.txt", "test.jsonl", "lattices", "words")
     commands = {
         "o.jsonl": ("convert", "test.jsonl", "o.jsonl"),

@@ -24,9 +24,7 @@ def targets():
 
 
 def families() -> dict[str, list[str]]:
-    """The readers of N-best lists, of lattices, of sentence pairs, and of columns and plain
-    text.
-    """
+    """Readers of lists, lattices, sentence pairs, columns and plain text."""
     found: dict[int, list[str]] = {}
     for name, target in targets().items():
         found.setdefault(id(target.formats), []).append(name)
@@ -34,7 +32,6 @@ def families() -> dict[str, list[str]]:
 
 
 def read(home: Path, name: str, seed: int, numbers: range) -> int:
-    """These turns of one reader."""
     import fuzz
 
     target = targets()[name]

@@ -98,7 +98,6 @@ def started(name: str, home: Path, stop: int) -> subprocess.Popen:
 
 
 def left(home: Path) -> dict[str, bytes]:
-    """What a run decides."""
     found = {f"exp/{key}": value for key, value in snapshot(home / "exp").items()}
     found |= {f"data/{key}": value for key, value in snapshot(home / "data").items()}
     return {key: value for key, value in found.items() if not TIMES.search(key)}
@@ -116,9 +115,7 @@ def whole(name: str, stop: int) -> tuple[dict[str, bytes], float]:
 
 
 def ended(process: subprocess.Popen, seconds: float) -> int | None:
-    """The exit status of a run; None if it was killed, with all that it started, when its time was
-    over.
-    """
+    """The exit status of a run; None if it was killed when its time was over."""
     status = None
     try:
         status = process.wait(seconds)
@@ -132,9 +129,7 @@ def ended(process: subprocess.Popen, seconds: float) -> int | None:
 
 
 def killed(case: Path, name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
-    """Kill the recipe that often; each time it gets through, compare and begin anew. Returns the
-    number of kills.
-    """
+    """Kill the recipe, comparing each time it gets through; return the kills."""
     right, seconds = whole(name, stop)
     rng = drawn("recipes", name, seed, number)
     home, done = placed(name), 0
@@ -164,9 +159,7 @@ def killed(case: Path, name: str, kills: int, seed: int, number: int, stop: int 
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
-    """200 kills of four recipes in the long campaign; in the short one, of the first stages of the
-    smallest.
-    """
+    """200 kills of four recipes; in the short campaign of the smallest's first stages."""
     if size == "short":
         yield Case.of("stsb-start-0", killed, "stsb", 1, seed, 0, 1)
         return

@@ -55,9 +55,7 @@ def list_tasks(options: argparse.Namespace) -> list[tuple[str, common.Case]]:
 
 
 def attack(number: int, options: argparse.Namespace) -> dict | None:
-    """How one of TASKS ended: ok, skipped, or one of OUTCOMES; detail, trials, seconds. None when
-    the time is over.
-    """
+    """How a task ended: ok, skipped, or one of OUTCOMES; None when time is over."""
     if time.time() > options.end:
         return None
     name, case = TASKS[number]
@@ -121,7 +119,6 @@ def table(found: list[dict]) -> str:
 
 
 def parsed() -> argparse.Namespace:
-    """The options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -41,7 +41,6 @@ def listed(count: int, seed: int, size: int = 4) -> list[dict]:
 
 
 def write_lists(rows: list[dict], path: Path) -> None:
-    """The lists as jsonl."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
@@ -94,13 +93,11 @@ def make(home: Path) -> Path:
 
 
 def training(lm: str, out, *more) -> tuple:
-    """The arguments that train an LM."""
     words = f"train --train train.bin --valid valid.bin --out {out} --device cpu --conf"
     return (*split(words), REPOSITORY / f"conf/{lm}.yaml", *TINY, *more)
 
 
 def rescoring(name: str, out: str = "hyp") -> tuple:
-    """The arguments that rescore a set."""
     columns = f"ng={name}.ngram.scores tta={name}.tta.scores"
     words = f"rescore --nbest {name}.jsonl --scores {columns} --weights weights.json --out {out}"
     return tuple(split(words))
@@ -114,7 +111,6 @@ class World:
 
     @classmethod
     def get(cls) -> Path:
-        """Where it lies."""
         if cls.home is None:
             home = cls.base / "world"
             if not (home / "complete").exists():

@@ -55,14 +55,12 @@ def commands(page: Path) -> list[list[str]]:
 
 @cache
 def actions(verb: str) -> tuple[str, ...]:
-    """The actions of a verb, or none."""
     module = find_module(verb)
     return tuple(getattr(module, "ACTIONS", getattr(module, "KINDS", ())))
 
 
 @cache
 def options(verb: str, action: str = "") -> frozenset[str]:
-    """The options of a verb, or of a verb's action."""
     parser = make_parser(verb)
     known = set(parser._option_string_actions)
     for part in parser._actions:

@@ -86,9 +86,7 @@ def test_the_core_works_without_any_door(without):
 
 @pytest.mark.parametrize("door", doors.DOORS)
 def test_what_a_door_declares_is_there(door):
-    """Its verbs are those that DOORS names, every place imports, and a README says how to remove
-    it.
-    """
+    """Its verbs are DOORS', every place imports, and a README says how to remove it."""
     module = importlib.import_module(f"lmtools.{door}")
     verbs = getattr(module, "VERBS", {})
     assert tuple(verbs) == doors.DOORS[door][1]

@@ -28,7 +28,6 @@ def lists() -> dict[str, list]:
 
 @pytest.fixture(scope="module")
 def text() -> dict[str, list[str]]:
-    """The lines of both texts."""
     return {name: lines_of(f"{name}.txt") for name in ("train", "valid")}
 
 
@@ -50,7 +49,6 @@ def hidden(lists) -> dict[str, set]:
 
 
 def lines_of(name: str) -> list[str]:
-    """The lines of a file of text."""
     return lzma.decompress((MINI / f"{name}.xz").read_bytes()).decode().splitlines()
 
 
@@ -78,9 +76,7 @@ def test_text_has_nothing_of_dev_and_test(lists, text, hidden):
 
 
 def test_pairs_have_nothing_of_dev_and_test(pairs, hidden):
-    """Neither side a sentence, the English no run of eight words; training and validation share no
-    pair.
-    """
+    """Neither side a sentence, the English no eight words; training's are apart."""
     for name, some in pairs.items():
         for pair in some:
             assert len(pair) == 2 and hidden["sentences"].isdisjoint(pair), (name, pair)

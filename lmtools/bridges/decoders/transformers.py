@@ -70,7 +70,6 @@ class ShallowFusion(LogitsProcessor):
         return fused
 
     def follow(self, row: tuple[int, ...]) -> Pending:
-        """Return where a row of tokens has led to."""
         begin = len(row)
         while row[:begin] not in self.known:
             begin -= 1

@@ -26,11 +26,8 @@ OWN_PIECES = "train it on ESPnet's own pieces: lmtools subword --model BPE.MODEL
 
 
 def export_model(directory, tokens: Sequence[str], source, out) -> list[str]:
-    """Write the model in `directory` for ESPnet's `tokens` (read from `source`) to the directory
-    `out`; returns the tokens it lacks.
-
-    What is written holds all: it can be moved, and the model directory may go. UserError if the
-    model does not read left to right or its vocabulary does not fit.
+    """Write the model in `directory` for ESPnet's `tokens` (from `source`) to `out`, which holds
+    all that it needs; return the tokens that it lacks. UserError for a model that does not fit.
     """
     settings, _ = read_settings(directory)
     if settings.objective != "causal":
@@ -94,11 +91,8 @@ def ids_of(tokens: Sequence[str], subword: Subword) -> list[int]:
 def match_tokens(
     tokens: Sequence[str], subword: Subword, source, lm
 ) -> tuple[list[int], list[str]]:
-    """Return our id of each token, and the tokens that we lack; UserError if the vocabularies of
-    `source` and `lm` do not belong together.
-
-    Both directions count: a model whose pieces are more than ESPnet's has hardly seen them in the
-    places where ESPnet has them. Only a word list may be the larger one.
+    """Return our id of each token, and the tokens that we lack; UserError if too many lack on
+    either side: only a word list may be the larger one.
     """
     ids = ids_of(tokens, subword)
     ordinary = [token for token in tokens if token not in (BLANK, UNKNOWN, BOUNDARY)]

@@ -28,12 +28,9 @@ class Prefix(NamedTuple):
 
 
 class TokenLM(nn.Module):
-    """The model of `settings` over ESPnet's `vocab_size` tokens, the last of which is <sos/eos>;
-    ESPnet loads the weights afterwards.
-
-    `ids` says which of our `size` ids each token is. Tokens that share an id share its score; one
-    of id NEVER is impossible. Scores are those of `lmtools score` as far as the prefix fits the
-    model's positions; beyond, the model forgets the older half of the prefix.
+    """The model of `settings` over ESPnet's tokens, the last of which is <sos/eos>. `ids` says
+    which of our `size` ids each is; NEVER is impossible. Beyond the model's positions it forgets
+    the older half of the prefix.
     """
 
     def __init__(self, vocab_size: int, settings: dict, size: int, ids: Sequence[int]):
@@ -60,8 +57,7 @@ class TokenLM(nn.Module):
     def check_loaded(self, incompatible) -> None:
         if names := [*incompatible.missing_keys, *incompatible.unexpected_keys]:
             raise UserError(
-                f"--lm_file: does not fit --lm_train_config (first {names[0]}); give both files of"
-                " one export"
+                f"--lm_file: does not fit --lm_train_config (first {names[0]}); export again"
             )
         self.loaded = True
 

@@ -29,7 +29,6 @@ FORMS: dict[str, Callable[..., str]] = {
 
 NGRAM_FORMS = ("arpa", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
 
-
 EXAMPLES = (
     "lmtools export --lm lm --to arpa --out arpa",
     "lmtools export --lm lstm --to onnx --out onnx",
@@ -46,13 +45,11 @@ def arguments(parser):
 
 
 def run(args):
-    """Write, and say what is there."""
     card = {"licence": args.licence, "corpus": args.corpus}
     given = {name: text for name, text in card.items() if text is not None}
     if given and args.to != "hf":
         raise UserError(
-            f"--{next(iter(given))}: a form {args.to} has no model card; leave it out, or export"
-            " --to hf"
+            f"--{next(iter(given))}: a form {args.to} has no model card; drop it, or export --to hf"
         )
     lm = find_model(args.lm)
     if Path(lm).is_file():

@@ -23,10 +23,7 @@ EPSILON = 1e-12  # of every LayerNorm
 
 def write_ct2(directory: str, out: str) -> str:
     """Write the model in `directory` for ctranslate2.Generator(`out`), with `out`/subword; what to
-    say of it.
-
-    Tokens are pieces: `score_batch([["<s>", *pieces, "</s>"]])` gives the log-probabilities of the
-    pieces and of the end. UserError for models that CTranslate2's decoders cannot express.
+    say of it. Tokens are pieces. UserError for models that CTranslate2 cannot express.
     """
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
@@ -53,8 +50,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         )
     if not isinstance(lm.output, Softmax):
         raise UserError(
-            f"{directory}: criterion {lm.settings.criterion}; CTranslate2 takes models of criterion"
-            " softmax"
+            f"{directory}: criterion {lm.settings.criterion}; CTranslate2 takes softmax alone"
         )
 
 

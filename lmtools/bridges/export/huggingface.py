@@ -48,7 +48,8 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
         raise explain_missing(error, "--to hf:") from None
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
-    name, custom = class_of(lm), is_custom(lm)
+    custom = is_custom(lm)
+    name = (CUSTOM if custom else BERT)[lm.settings.model]
     if custom:
         model = make_custom(lm, subword)
     else:
@@ -78,10 +79,6 @@ def is_custom(lm: LanguageModel) -> bool:
     return lm.settings.model not in BERT or lm.settings.architecture.norm != "post"
 
 
-def class_of(lm: LanguageModel) -> str:
-    return (CUSTOM if is_custom(lm) else BERT)[lm.settings.model]
-
-
 def refuse_unable(lm: LanguageModel, directory) -> None:
     if lm.settings.model not in CUSTOM:
         raise UserError(
@@ -90,8 +87,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         )
     if type(lm.output) is not Softmax:
         raise UserError(
-            f"{directory}: transformers' output layers are a softmax, not {lm.settings.criterion};"
-            " export --to onnx"
+            f"{directory}: transformers have a softmax, no {lm.settings.criterion}; use --to onnx"
         )
 
 

@@ -50,7 +50,6 @@ class LmtoolsLstm(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The input embedding."""
         return self.embedding
 
     def forward(self, ids, real):
@@ -100,7 +99,6 @@ class LmtoolsGcnn(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The input embedding."""
         return self.embedding
 
     def forward(self, ids, real):
@@ -174,7 +172,6 @@ class LmtoolsTransformer(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The input embedding."""
         return self.embedding.token
 
     def forward(self, ids, real):
@@ -218,7 +215,6 @@ class LmtoolsModel(transformers.PreTrainedModel):
         self.post_init()
 
     def get_input_embeddings(self):
-        """The input embedding."""
         return self.trunk.lookup
 
     def set_input_embeddings(self, value):
@@ -246,7 +242,6 @@ class LmtoolsForCausalLM(LmtoolsModel, transformers.GenerationMixin):
         return CausalLMOutput(loss=loss, logits=logits)
 
     def prepare_inputs_for_generation(self, input_ids, attention_mask=None, **_):
-        """The whole text, each time."""
         return {"input_ids": input_ids, "attention_mask": attention_mask}
 
 

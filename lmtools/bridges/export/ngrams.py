@@ -77,10 +77,9 @@ def name_by_character(subword: Subword) -> dict[str, str]:
 
 
 def write_fst(directory: str, out: str) -> str:
-    """Write the n-grams of `directory` as `out`/G.fst.txt and `out`/symbols.txt; what to say of it.
-
-    A sentence costs -ln p with its end, where a back-off arc is taken only from states without an
-    arc (or a final cost) for what comes. #0 has the highest label.
+    """Write the n-grams of `directory` as `out`/G.fst.txt and symbols.txt; what to say of it. A
+    sentence costs -ln p where back-off arcs are taken only from states without another. #0 has the
+    highest label.
     """
     subword = read_vocabulary(directory)
     labels, orders = token_ids(subword), read_ngrams(directory)
@@ -156,10 +155,8 @@ def read_vocabulary(directory) -> Subword:
 
 
 def read_ngrams(directory) -> list[Order]:
-    """Return the n-grams of every order.
-
-    The token that stands for all that a closed vocabulary lacks is <unk> here, as other programs
-    call it. UserError where only KenLM's binary file is there, which lists no n-grams.
+    """Return the n-grams of every order, with <unk> for the token of a closed vocabulary. UserError
+    where only KenLM's binary file is there.
     """
     description, path = Description.load(directory), find_arpa(directory)
     if description.file == path.name:

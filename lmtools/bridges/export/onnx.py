@@ -89,10 +89,8 @@ def replace_convolutions(module: nn.Module) -> None:
 
 
 def write_onnx(directory: str, out: str) -> str:
-    """Write the model in `directory` as `out`/model.onnx, with `out`/subword; what to say of it.
-
-    Inputs x (N, T) and x_lens (N,), int64; outputs nll (N,) and log_prob (N, T + 1), see
-    SentenceScores. UserError for models that no graph is made of.
+    """Write the model in `directory` as `out`/model.onnx (see SentenceScores: x, x_lens to nll,
+    log_prob), with `out`/subword; what to say of it. UserError for models without a graph.
     """
     try:
         import onnx

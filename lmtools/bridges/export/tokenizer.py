@@ -59,7 +59,6 @@ def make_tokenizer(subword: Subword, source) -> Tokenizer:
 
 
 def make_pieces(subword: SentencePiece) -> models.Model:
-    """BPE or unigram model of the pieces."""
     processor, pieces = subword.processor, subword.vocabulary
     if not isinstance(subword, BpePieces):
         scores = [processor.get_score(i) for i in ordinary(processor)]

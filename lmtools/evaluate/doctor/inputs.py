@@ -52,7 +52,6 @@ def share(part: float, whole: float) -> str:
 
 
 def some(names: Iterable[str], limit: int = 5) -> str:
-    """Quote the first few names."""
     names = list(names)
     return ", ".join(repr(name) for name in names[:limit]) + (" ..." if len(names) > limit else "")
 

@@ -109,7 +109,6 @@ def kinds_missing_from(there: Counter, counts: Counter) -> Counter:
 
 
 def count_kinds(counts: Counter) -> Counter:
-    """Count the characters of words by their kinds."""
     kinds = Counter()
     for character, count in counts.items():
         if is_part_of_words(character):
@@ -150,8 +149,7 @@ def advise(
         return remedy_of(inputs, remedy, other, [option])
     if other.name == "text":
         return (
-            "the model would not know them: write the hypotheses as the text is written, or add"
-            " text that has them"
+            "the model would not know them: write hypotheses as the text, or add text that has them"
         )
     return spell_numbers(inputs, remedy) if count_kinds(odd)[DIGITS] else remedy
 
@@ -247,7 +245,6 @@ def find_odd(hyps: Profile, other: Profile) -> tuple[str, str]:
 
 
 def word_ids(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find numbers on one side where the other has words."""
     sides = [side for side in (inputs.hyps, inputs.references, inputs.text) if side and side.lines]
     shares = [
         sum(n for word, n in side.words.items() if word.isdecimal()) / max(1, side.words.total())

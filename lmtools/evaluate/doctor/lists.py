@@ -23,7 +23,6 @@ SHOWN = 60  # characters of a hypothesis
 
 
 def read(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Yield a finding on each refusal of the readers."""
     for problem in inputs.problems:
         place, _, rest = str(problem).partition(": ")
         cause, _, remedy = rest.rpartition("; ")
@@ -33,7 +32,6 @@ def read(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def ids(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find utterance ids that the other file does not have."""
     lists, refs = inputs.places, inputs.refs
     if inputs.ref == inputs.nbest or not inputs.nbests or not refs:
         yield from split_lists(inputs)
@@ -75,7 +73,6 @@ def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def references(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find missing and empty references."""
     if inputs.ref == inputs.nbest:
         without = [nbest.utt for nbest in inputs.nbests if nbest.ref is None]
         if without:
@@ -158,10 +155,7 @@ def loops(inputs: DoctorInputs) -> Iterator[Finding]:
             f"{plural(looping, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in"
             f" {utt!r}: {shown!r}"
         )
-        remedy = (
-            "lmtools convert --drop-loops takes them out, lmtools tune --set lengths=words,loop"
-            " gives them a cost"
-        )
+        remedy = "lmtools convert --drop-loops, or lmtools tune --set lengths=words,loop"
         yield Finding(HINT, inputs.places[utt], cause, remedy)
 
 

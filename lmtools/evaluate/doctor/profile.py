@@ -58,12 +58,6 @@ SIGNS = {
 }
 
 
-def undo_signs(text: str) -> str:
-    for sign in SIGNS.values():
-        text = sign.pattern.sub(sign.undo, text)
-    return text
-
-
 @dataclass
 class Profile:
     """Counts of a collection of texts; `first`: where each character or sign came first; `whole`:
@@ -95,7 +89,9 @@ class Profile:
             if count := len(sign.pattern.findall(text)):
                 self.signs[name] += count
                 self.first.setdefault(name, place)
-        text = bare(undo_signs(text) if self.signs else text)
+        for sign in SIGNS.values() if self.signs else ():
+            text = sign.pattern.sub(sign.undo, text)
+        text = bare(text)
         for character in set(text).difference(self.first):
             self.first[character] = place
         self.characters.update(text)

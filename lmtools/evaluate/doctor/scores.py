@@ -54,10 +54,7 @@ def missing(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find lists without any scores, whose order alone says what the recogniser found."""
     hyps = [hyp for nbest in inputs.nbests for hyp in nbest.hyps]
     if len(hyps) > len(inputs.nbests) and not any(hyp.scores for hyp in hyps):
-        remedy = (
-            "write the recogniser's scores into the lists, too, if it has any; else only ranks are"
-            " weighed"
-        )
+        remedy = "write the recogniser's scores into the lists, if any; else only ranks are weighed"
         yield Finding(HINT, inputs.nbest, "no scores in the lists", remedy)
 
 
@@ -106,12 +103,10 @@ def find_positive(inputs: DoctorInputs) -> Iterator[tuple[str, bool, str]]:
 
 
 def find_costs(inputs: DoctorInputs) -> list[str]:
-    """Return the components that are costs."""
     return [name for name, costs, _ in find_positive(inputs) if costs]
 
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs for log-probabilities."""
     for name, costs, why in find_positive(inputs):
         cause = f"all values of {name!r} are positive"
         remedy = "fine for densities and similarities; give the negative of costs"

@@ -149,7 +149,6 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find ids where words should be."""
     eaten = [
         nbest
         for nbest in inputs.nbests
@@ -260,7 +259,6 @@ def could_show(profile: Profile, name: str) -> bool:
 
 
 def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
-    """Return the finding on one sign."""
     count = f"{profile.signs[name]:,} in {profile.spaces:,} words"
     remedy = REMEDIES.get((profile.name, name)) or REMEDIES[profile.name]
     return Finding(

@@ -28,8 +28,7 @@ def load(path, errors: str = "strict"):
         raise not_utf8(path, f"{path}:{line}") from None
     except json.JSONDecodeError as error:
         raise UserError(
-            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file"
-            " again"
+            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write it again"
         ) from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply; write the file again") from None
@@ -173,7 +172,6 @@ def value_of(text: str):
 
 
 def values_of(extra: Mapping[str, str]) -> dict:
-    """Return the values that extras hold."""
     return {name: value_of(text) for name, text in extra.items()}
 
 
@@ -186,12 +184,9 @@ def json_format(
     finish: Callable | None = None, writes: tuple[str, Callable] | None = None,
     options: Mapping[str, str] = EMPTY,
 ) -> Format:  # fmt: skip
-    """Return the format of N-best lists whose file `entries` takes apart into (utterance, object,
-    where it stands), and of which `parse` makes the list of an entry.
-
-    `finish`, where all lists have to be known first, makes other lists of those of a file, whose
-    scores may differ before. `writes` names how a file holds lists, and has what makes the object
-    of one (None: the format is read, not written). All of these take the `options`.
+    """Return the format of lists that `entries` takes apart into (utterance, object, place) and
+    `parse` makes of one. `finish` makes other lists of all of a file; `writes`: how a file holds
+    lists, and what makes one's object (None: not written). All take the `options`.
     """
 
     def read(path, **given) -> Iterator[NBest]:

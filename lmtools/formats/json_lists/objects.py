@@ -97,8 +97,7 @@ def parse_hyporadise(utt: str, tree: Mapping, where: str, score: str | None = No
         values = member(tree, name, list, where)
         if len(values) != len(texts):
             raise UserError(
-                f"{where}: {len(values)} scores in {name!r} for {len(texts)} hypotheses; give one a"
-                " hypothesis"
+                f"{where}: {len(values)} scores in {name!r} for {len(texts)} hypotheses; add one"
             )
         sign = -1 if score and score.startswith("-") else 1
         scores = [{"am": sign * expect(value, float, where, name)} for value in values]

@@ -96,8 +96,7 @@ def join_columns(tree: Mapping, where: str) -> Mapping:
         column = member(columns, name, list, where)
         if len(column) != size:
             raise UserError(
-                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give one a"
-                " beam"
+                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give all"
             )
     beams, rest = split_columns(columns, size)
     return {**own, **{name: tree[name] for name in rest}, "beams": beams}
@@ -122,13 +121,11 @@ def parse_beam(beam, where: str) -> Hypothesis:
         frames = {"text_frames": json_io.as_text(beam[-3])}
         return Hypothesis(text, {"am": am, "lm": last - am}, frames)
     raise UserError(
-        f"{where}: is {clip_value(beam)}; expected what pyctcdecode, torchaudio or"
-        " brain-to-text give"
+        f"{where}: is {clip_value(beam)}; expected pyctcdecode's, torchaudio's, brain-to-text's"
     )
 
 
 def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
-    """Return a hypothesis of torchaudio, or by the names of pyctcdecode."""
     if "words" in beam:
         words = member(beam, "words", list, where)
         text = " ".join(expect(word, str, where, "a word") for word in words)
@@ -166,12 +163,6 @@ def segments_of(utt: str, tree: Mapping, where: str, interim: list[str]) -> Iter
         yield f"{utt}-{number}" if several else utt, segment, f"{where}: segment {number}"
 
 
-def is_interim(result: Mapping) -> bool:
-    """Return whether a result may still change; Google says so by `stability` alone."""
-    finals = [result[name] for name in FINALS if name in result]
-    return False in finals or (not finals and bool(result.get("stability")))
-
-
 def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[Sequence]:
     """Yield the alternatives of each final segment of a result of one of the clouds."""
     if isinstance(tree.get("response"), dict):  # of Google's long recordings
@@ -193,7 +184,9 @@ def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[S
             yield member(results, "transcripts", list, where)
     elif "results" in tree:
         for result in members(tree, "results", where):
-            if is_interim(result):
+            finals = [result[name] for name in FINALS if name in result]
+            # Google leaves isFinal out where it is false, and gives only such results a stability
+            if False in finals or (not finals and result.get("stability")):
                 interim.append(where)
             else:
                 yield member(result, "alternatives", list, where) if result else []

@@ -139,7 +139,6 @@ def join_texts(parts, between: str, where: str) -> str:
 
 
 def parse_hypothesis(tree, where: str) -> Hypothesis:
-    """Return one hypothesis, its division by tokens undone."""
     kinds = [kind for kind in SCORES if kind in expect(tree, dict, where, "it")]
     if len(kinds) > 1:
         raise UserError(f"{where}: has {' and '.join(kinds)}; give one of them")
@@ -152,7 +151,10 @@ def parse_hypothesis(tree, where: str) -> Hypothesis:
     if "tokens" in tree:
         count = count_tokens(tree["tokens"], where)
         penalty = expect(tree.get("length_penalty", 1), float, where, "length_penalty")
-        value *= divisor(kind, count, penalty)
+        if kind == "score":
+            value *= max(count, 1) ** max(-64.0, min(penalty, 64.0))
+        elif kind == "avg_logprob":
+            value *= count + 1.0
     if not math.isfinite(value):
         raise UserError(f"{where}: its {kind} times its tokens is {value}; correct them")
     divided = "tokens" in tree and kind != SCORES[0]
@@ -167,12 +169,6 @@ def count_tokens(tokens, where: str) -> int:
     ):
         raise UserError(f"{where}: 'tokens' is {clip_value(tokens)}; expected a list or a number")
     return len(tokens) if isinstance(tokens, list) else tokens
-
-
-def divisor(kind: str, tokens: int, penalty: float) -> float:
-    if kind == "score":
-        return max(tokens, 1) ** max(-64.0, min(penalty, 64.0))
-    return tokens + 1.0 if kind == "avg_logprob" else 1.0
 
 
 def name_scores(nbests: Iterable[NBest], path) -> Iterator[NBest]:

@@ -33,7 +33,6 @@ def parse_real(text: str, where: str, what: str) -> float:
 
 
 def parse_number(text: str, where: str, what: str) -> int:
-    """Parse the number of a state, node or slot."""
     if not WHOLE.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a whole number from 0")
     return int(text)
@@ -97,8 +96,7 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
     pairs = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
     if inside and not pairs:
         raise UserError(
-            f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the"
-            " directory of lattices"
+            f"{path}: holds no {' or '.join('*' + end for end in suffixes)}; give that of lattices"
         )
     return pairs
 
@@ -119,11 +117,8 @@ def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
 def write_files(
     lattices: Iterable[Lattice], path, suffix: str, spell: Spell, many: bool = False
 ) -> None:
-    """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory,
-    `UTT` + suffix each.
-
-    On standard output or a pipe several lattices follow each other if `many`. A directory appears
-    when all are written, in place of an earlier one that holds nothing else.
+    """Write one lattice to the file `path` (its name has `suffix`), or any number as `UTT` + suffix
+    into a directory, which appears at once; on a stream several follow each other if `many`.
     """
     if not is_stream(path) and not stem(Path(path), (suffix,)):
         write_directory(lattices, Path(path), suffix, spell)
@@ -132,15 +127,13 @@ def write_files(
         for count, lattice in enumerate(lattices):
             if count and not (many and is_stream(path)):
                 raise UserError(
-                    f"{path}: holds one lattice, and there are more; give the name of a directory,"
-                    f" without {suffix}"
+                    f"{path}: holds one lattice of several; give a directory, without {suffix}"
                 )
             out.write(spell_checked(lattice, path, spell))
             out.flush()
 
 
 def write_rows(lattices: Iterable[Lattice], path, spell: Spell) -> None:
-    """Write lattices, one a line, each at once."""
     with atomic_text(path) as out:
         for lattice in lattices:
             out.write(spell_checked(lattice, path, spell) + "\n")

@@ -39,10 +39,7 @@ from lmtools.types import TOTAL, Arc, Final, Lattice
 
 SUMMARY = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
 OPTIONS = {
-    "words": (
-        "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or"
-        " ../graph"
-    ),
+    "words": ("words.txt (lines `word id`); read: default the one beside, in graph or ../graph"),
     "frame": "seconds that a transition id lasts (default 0.01)",
 }
 JOB = re.compile(r"lat\.(\d+)(\.gz)?", re.ASCII)
@@ -104,10 +101,7 @@ def table_of(path) -> Path:
     for folder in (home, home / "graph", home.parent / "graph") if plain else ():
         if (folder / "words.txt").is_file():
             return folder / "words.txt"
-    raise UserError(
-        f"{path}: no words.txt beside it; name it as kaldi:words=FILE (it is in the decoding"
-        " graph's directory)"
-    )
+    raise UserError(f"{path}: no words.txt beside it; give kaldi:words=FILE, of the decoding graph")
 
 
 def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
@@ -168,8 +162,7 @@ def build_lattice(
     for source, target, label, output, costs in automaton.arcs:
         if output not in symbols:
             raise UserError(
-                f"{where}: word id {output} is not in words.txt; give the one of the decoding graph"
-                " as words="
+                f"{where}: word id {output} is not in words.txt; give the graph's as words="
             )
         ali = costs[2] if automaton.compact else str(label or "")
         arcs.append(
@@ -265,10 +258,7 @@ def collect_weights(
 def spell_text(lattice: Lattice, ids: Mapping[str, int], where: str) -> str:
     """Return the text of an entry: a line end after the key, the states' lines, an empty line."""
     if missing := [word for word in lattice.words if word is not None and word not in ids]:
-        raise UserError(
-            f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
-            " words="
-        )
+        raise UserError(f"{where}: word {missing[0]!r} is not in words.txt; add it, or give words=")
     costs = collect_weights(lattice.scores, lattice.extra.get("ali"), len(lattice.words), where)
     ends = collect_weights(
         lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where

@@ -101,8 +101,7 @@ def build_lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Latti
             arcs.append(Arc(source, target, word, {"am": score}, extra=extra))
         else:
             raise UserError(
-                f"{where}: {len(fields)} columns; expected {columns} or {columns + 1} an arc, 1 or"
-                " 2 a final state"
+                f"{where}: {len(fields)} columns; expected {columns} or {columns + 1}, or 1 or 2"
             )
     ends = [end for end in finals.values() if end.scores["am"] > -math.inf]
     states = 1 + max([*finals, *(state for arc in arcs for state in (arc.source, arc.target))])
@@ -218,8 +217,7 @@ def read_binary(stream: Stream, where: str) -> Automaton:
     kinds = [stream.read(min(INT.unpack(stream.read(4))[0] & 0xFF, 64)) for _ in range(2)]
     if kinds[0] != b"vector" or kinds[1] not in (COMPACT, PLAIN):
         raise UserError(
-            f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; expected Kaldi's compact or"
-            " plain lattice"
+            f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; expected Kaldi's lattices"
         )
     _, flags, _, start, states, _ = HEAD.unpack(stream.read(HEAD.size))
     if flags & SYMBOLS:

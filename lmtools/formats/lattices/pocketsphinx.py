@@ -78,8 +78,7 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
             )
     if parse_number(header["Nodes"], path, "Nodes") != len(rows["Nodes"]):
         raise UserError(
-            f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut"
-            " off or damaged"
+            f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; it is cut off"
         )
     on_nodes, times = [], []
     for index, (where, fields) in enumerate(rows["Nodes"]):

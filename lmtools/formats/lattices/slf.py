@@ -43,12 +43,7 @@ from lmtools.formats.lattices.common import (
 from lmtools.types import Arc, Final, Lattice
 
 SUMMARY = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
-OPTIONS = {
-    "acoustic": (
-        "source or target: the node whose word a link's acoustic score belongs to (words on nodes;"
-        " see the module)"
-    )
-}
+OPTIONS = {"acoustic": ("source or target: whose word a link's acoustic score is (words on nodes)")}
 SUFFIXES = (".slf", ".lat", ".htk", ".lattice")
 NAMES = {"a": "am", "l": "lm", "r": "r", "n": "n", **{f"x{i}": f"x{i}" for i in range(1, 10)}}
 FIELDS = {name: short for short, name in NAMES.items()}
@@ -102,7 +97,10 @@ def read_lattices(path) -> Iterator[Parsed]:
         elif "J" in fields:
             parsed.links.append((where, fields))
         elif comment:
-            parsed.marks |= parse_marks(comment)
+            if match := MARK.fullmatch(comment):
+                parsed.marks |= dict(part.partition("=")[::2] for part in match[1].split())
+            elif "pocketsphinx" in comment.lower():
+                parsed.marks["acoustic"] = "source"
         else:
             parsed.header |= fields
         if str(path) == "-" and parsed.links and parsed.header.get("L") == str(len(parsed.links)):
@@ -112,13 +110,6 @@ def read_lattices(path) -> Iterator[Parsed]:
         raise UserError(f"{path}: empty; give a lattice")
     if parsed:
         yield parsed
-
-
-def parse_marks(comment: str) -> dict[str, str]:
-    """Return the conventions that a comment declares, name -> value."""
-    if match := MARK.fullmatch(comment):
-        return dict(part.partition("=")[::2] for part in match[1].split())
-    return {"acoustic": "source"} if "pocketsphinx" in comment.lower() else {}
 
 
 def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
@@ -162,8 +153,7 @@ def count_nodes(parsed: Parsed) -> int:
         stated = parse_number(parsed.header[name], where, name)
         if stated != len(rows) and (rows or name == "L"):
             raise UserError(
-                f"{where}: {name}={stated}, but there are {len(rows)} {kind}; the file is cut off"
-                " or damaged"
+                f"{where}: {name}={stated}, but there are {len(rows)} {kind}; cut off or damaged"
             )
     count = int(parsed.header["N"])
     if not count:
@@ -180,7 +170,7 @@ def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
             f"{parsed.where}: base={parsed.header['base']}; expected 0 or the base of logarithms"
         )
     if base == 0:
-        return log0
+        return lambda value: math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
     return lambda value: value * math.log(base)
 
 
@@ -243,8 +233,7 @@ def find_ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
         candidates = linked - used
         if len(candidates) != 1:
             raise UserError(
-                f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}= to the"
-                " header"
+                f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}="
             )
         places += candidates
     return places[0], places[1]
@@ -337,11 +326,6 @@ def spell_links(lattice: Lattice, where: str) -> Iterator[str]:
         yield spell_row(
             {"J": str(arc), "S": str(source), "E": str(target), **label, **scores, **extra}
         )
-
-
-def log0(value: float) -> float:
-    """Return the natural logarithm, also of 0; NaN of what is below."""
-    return math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
 
 
 def spell_row(fields: dict[str, str]) -> str:

@@ -33,7 +33,6 @@ def read_fields(path) -> Iterator[Line]:
 
 
 def parse_fields(line: str, where: str) -> Line:
-    """Parse a line with its fields, names short."""
     line = line.strip()
     if line.startswith("#"):
         return where, {}, line

@@ -66,8 +66,7 @@ def read(path) -> list[NBest]:
             lists[utt][rank] = hyp
     if present is None:
         raise UserError(
-            f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
-            " decode directory"
+            f"{path}: no 1best_recog in it or its output.J; give an ESPnet2 decode directory"
         )
     name_unread(path, unread, "lines `utt NAME=number NAME=number` in a file `scores` are read")
     nbests = [
@@ -151,10 +150,9 @@ PARSERS = {"score": lambda text, where: {"am": parse_score(text, where)}, "score
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write a decode directory, one directory a rank; the whole appears at once.
-
-    The total, or else `am`, is `score`; without a total, other scores are `scores`. UserError for
-    names that have no place there, and if `path` holds anything but rank directories.
+    """Write a decode directory, one directory a rank, at once: the total, or `am`, as `score`;
+    without a total others as `scores`. UserError for other names, and for a directory of other
+    files.
     """
     nbests = list(check_nbests(nbests, path))
     with replace_directory(Path(path)) as temporary:

@@ -46,17 +46,13 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
     """Read the lists in the log `path`, in the order in which their ids come first."""
-    power = parse_exponent(lenpen, normalised)
+    if normalised not in ("yes", "no"):
+        raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
+    power = number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
     ids = group_lines(path)
     heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
     marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
     return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
-
-
-def parse_exponent(lenpen: str, normalised: str) -> float:
-    if normalised not in ("yes", "no"):
-        raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
-    return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
 
 
 def group_lines(path) -> dict[str, Lines]:
@@ -69,8 +65,7 @@ def group_lines(path) -> dict[str, Lines]:
             ids.setdefault(utt, {}).setdefault(match[1], []).append((where, match[3]))
         elif TABLESS.match(text):
             raise UserError(
-                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log without"
-                " changing its tabs"
+                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log with its tabs"
             )
     return ids
 
@@ -126,7 +121,6 @@ def find_unit(length: int, power: float, where: str) -> float:
     """Return the factor from an H score, base 2 and a mean of `length` tokens, to a natural sum."""
     if abs(power) > 20:
         raise UserError(
-            f"{where}: no search divides by the length to the power of {power}; give the search's"
-            " --lenpen"
+            f"{where}: no search divides by the length to the power of {power}; give its --lenpen"
         )
     return length**power * BASE2

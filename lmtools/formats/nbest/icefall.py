@@ -26,7 +26,6 @@ write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the first line is one of a recogs file."""
     return LINE.fullmatch(first) is not None
 
 
@@ -44,8 +43,7 @@ def read_rows(path) -> Iterator[tuple[str, str, str, str]]:
             match = LINE.fullmatch(line)
             if not match:
                 raise UserError(
-                    f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct the"
-                    " line"
+                    f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct it"
                 )
             yield where, identifier(match[1], where), match[2], match[3]
 
@@ -77,8 +75,5 @@ def parse_words(value: str, where: str) -> str:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         row = None
     if not isinstance(row, list) or not all(isinstance(word, str) for word in row):
-        raise UserError(
-            f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
-            " a file)"
-        )
+        raise UserError(f"{where}: {value[:40]!a} is no list of words; write ['BLUE', 'FINCH']")
     return encodable(" ".join(" ".join(row).split()), where)

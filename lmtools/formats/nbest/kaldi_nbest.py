@@ -107,14 +107,12 @@ def split_key(key: str, where: str) -> tuple[str, int]:
     utt, _, n = key.rpartition("-")
     if not utt or not NUMBER.fullmatch(n):
         raise UserError(
-            f"{where}: key {key!r} does not end in -n, the number of the hypothesis; write `utt-1`,"
-            " `utt-2` ..."
+            f"{where}: key {key!r} does not end in -n, the hypothesis' number; write `utt-1` ..."
         )
     return utt, int(n)
 
 
 def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
-    """Sort hypotheses by their numbers, an extra where they are not the ranks."""
     hyps = sorted(numbered, key=lambda pair: pair[0])
     if twice := [n for (n, _), (after, _) in pairwise(hyps) if n == after]:
         raise UserError(f"{where}: number {twice[0]} occurs twice; keep one of them")
@@ -138,8 +136,7 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
                 key = min(different)
                 which = "lacks" if key in texts else "has, but not the texts,"
                 raise UserError(
-                    f"{folder}: the file of {name!r} {which} the key {key!r}; write the archives"
-                    " again"
+                    f"{folder}: the file of {name!r} {which} the key {key!r}; write it again"
                 )
         lists: dict[str, list[tuple[int, Hypothesis]]] = {}
         for key, text in texts.items():
@@ -175,8 +172,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
         return column_of(files["words_text"], "tokens"), str(files["words_text"])
     if "words" not in files:
         raise UserError(
-            f"{folder}: no words_text and no words in it; give a directory of Kaldi's N-best"
-            " archives"
+            f"{folder}: neither words_text nor words; give a directory of Kaldi's archives"
         )
     if words is None:
         raise UserError(
@@ -208,12 +204,10 @@ def column_of(path: Path, kind: str) -> dict[str, object]:
 
 
 def read_integers(path: Path) -> dict[str, str]:
-    """Return the lists of integers in a file, as texts."""
     return {key: " ".join(map(str, value)) for key, value in column_of(path, "ints").items()}
 
 
 def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
-    """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()
@@ -223,8 +217,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
         graph = costs.get("lmwt.nolm", dict.fromkeys(total, 0.0))
         if missing := total.keys() - graph.keys():
             raise UserError(
-                f"{folder}: lmwt.nolm lacks the key {min(missing)!r} of lmwt.withlm; write the"
-                " archives again"
+                f"{folder}: lmwt.nolm lacks {min(missing)!r} of lmwt.withlm; write them again"
             )
         costs["lmwt.lmonly"] = {key: value - graph[key] for key, value in total.items()}
     order = sorted(
@@ -237,10 +230,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts,
-    each list as soon as it comes.
-
-    Lists without hypotheses have no place in archives and vanish. UserError for scores that an
-    archive of texts cannot hold.
+    each list as it comes; empty lists vanish. UserError for scores that it cannot hold.
     """
     if is_list(path):
         with kaldi_tables.Writer(path) as out:

@@ -39,11 +39,9 @@ OPTIONS = {
         " the texts are words)"
     ),
     "gaps": (
-        "sentence numbers that are left out, as of failed sentences: empty lists (the default), or"
-        " skip"
+        "numbers that are left out, as of failed sentences: empty lists (the default), or skip"
     ),
 }
-
 
 # F0, F1 .. are what Marian calls its models
 SEGMENT = r"\|\d+-\d+(?:,[^|]*)?\|"  # the source words of a phrase; with -tt its scores, too
@@ -90,8 +88,7 @@ def read(
         utterances.add(utt, where)
         if utt in filled:
             raise UserError(
-                f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with"
-                " the option gaps=skip"
+                f"{where}: sentence {utt} follows {last}; sort lists by number, or give gaps=skip"
             )
         for between in list_missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
@@ -146,8 +143,7 @@ def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
         return ()
     if int(utt) - int(last) > LONGEST_GAP:
         raise UserError(
-            f"{where}: sentence {utt} follows {last}; number them without such gaps, or read with"
-            " the option gaps=skip"
+            f"{where}: sentence {utt} follows {last}; number them without gaps, or give gaps=skip"
         )
     return map(str, range(int(last) + 1, int(utt)))
 
@@ -161,8 +157,7 @@ def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) 
     def spell_list(nbest: NBest, where: str) -> Iterator[str]:
         if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
             raise UserError(
-                f"{where}: has no hypothesis, and only numbered sentences may lack them here; drop"
-                " it"
+                f"{where}: has no hypothesis, which only numbered sentences may lack; drop it"
             )
         for hyp in nbest.hyps:
             parts = fields(row_of(nbest.utt, hyp))
@@ -192,7 +187,6 @@ MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
 def parse_features(text: str, where: str) -> dict[str, float]:
-    """Parse the scores by name of a features field."""
     groups: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (
@@ -206,8 +200,7 @@ def parse_features(text: str, where: str) -> dict[str, float]:
             groups.append((component(name, where), sign, []))
         elif not groups:
             raise UserError(
-                f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
-                " ...`"
+                f"{where}: feature value {token!r} has no name before it; expected `NAME= value`"
             )
         if value:
             groups[-1][2].append(number(value, where, f"feature {groups[-1][0]!r}"))
@@ -220,8 +213,7 @@ def parse_features(text: str, where: str) -> dict[str, float]:
         for key, value in zip(name_values(name, sign, len(values)), values, strict=True):
             if key in scores:
                 raise UserError(
-                    f"{where}: two feature values would be called {key!r}; rename the feature"
-                    f" {name!r}"
+                    f"{where}: two feature values would be called {key!r}; rename {name!r}"
                 )
             scores[key] = value
     return scores

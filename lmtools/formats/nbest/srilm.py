@@ -83,8 +83,7 @@ def read(path) -> Iterator[NBest]:
         nbest = read_list(file)
         if nbest.utt in seen:
             raise UserError(
-                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
-                " them"
+                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one"
             )
         seen[nbest.utt] = file
         yield nbest
@@ -105,7 +104,9 @@ def read_list(path) -> NBest:
             hyps.append(parse_detailed(line, where))
         elif version == "1" or line.startswith("("):
             version = "1"
-            hyps.append(parse_composite(line, where))
+            score, words = split_total(line, where)
+            am = parse_in_unit(score, BYTELOG, where, "the score")
+            hyps.append(Hypothesis(drop_pauses(words), {"am": am}))
         else:
             hyps.append(parse_headerless(line, where))
         if hyps and hyps[0].scores.keys() != hyps[-1].scores.keys():
@@ -122,7 +123,6 @@ def file_of(utt: str, path) -> str:
 
 
 def utterance_of(file: Path) -> str:
-    """Return the utterance that a file's name says."""
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name
     return name.removesuffix(SCORED) or name
 
@@ -132,8 +132,7 @@ def parse_headerless(line: str, where: str) -> Hypothesis:
     parts = line.split()
     if len(parts) < 3:
         raise UserError(
-            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2"
-            " ...`"
+            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1.`"
         )
     scores = {
         name: parse_in_unit(part, BASE10, where, f"the {name} score")
@@ -149,11 +148,6 @@ def parse_headerless(line: str, where: str) -> Hypothesis:
 def drop_pauses(words: Iterable[str]) -> str:
     """Return the text of `words` without pauses."""
     return " ".join(word for word in words if word != PAUSE)
-
-
-def parse_composite(line: str, where: str) -> Hypothesis:
-    score, words = split_total(line, where)
-    return Hypothesis(drop_pauses(words), {"am": parse_in_unit(score, BYTELOG, where, "the score")})
 
 
 def split_total(line: str, where: str) -> tuple[str, list[str]]:
@@ -210,8 +204,7 @@ def write(nbests: Iterable[NBest], path) -> None:
         return
     if is_stream(path):
         raise UserError(
-            f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a"
-            " directory"
+            f"{path}: SRILM keeps one list a file, and there are more or none; name a directory"
         )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):
@@ -222,7 +215,9 @@ def write_one(nbest: NBest, file, path) -> None:
     """Write a list to `file`; `path` is what messages name."""
     with atomic_text(file) as out:
         for hyp in nbest.hyps:
-            out.write(as_headerless(hyp, f"{path}: utterance {nbest.utt!r}") + "\n")
+            pair, words = two_scores(hyp, f"{path}: utterance {nbest.utt!r}"), hyp.text.split()
+            scores = [spell_in_unit(value, BASE10) for value in pair]
+            out.write(" ".join([*scores, str(len(words)), *words]) + "\n")
 
 
 def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
@@ -236,9 +231,3 @@ def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
             " or keep the lists as jsonl"
         )
     return hyp.scores.get("am", 0.0), hyp.scores.get("lm", 0.0)
-
-
-def as_headerless(hyp: Hypothesis, where: str) -> str:
-    """Return a line of version 0."""
-    scores = [spell_in_unit(value, BASE10) for value in two_scores(hyp, where)]
-    return " ".join([*scores, str(len(hyp.text.split())), *hyp.text.split()])

@@ -63,8 +63,7 @@ def read_segments(path) -> Iterator[tuple[str, StmSegment]]:
         where, fields = f"{path}:{line_number}", line.split()
         if len(fields) < FIELDS:
             raise UserError(
-                f"{where}: expected `recording channel speaker begin end <labels> words`; correct"
-                " the line"
+                f"{where}: expected `recording channel speaker begin end <labels> words`; mend it"
             )
         begin, end = number(fields[3], where, "begin"), number(fields[4], where, "end")
         label = fields[FIELDS] if fields[FIELDS:] and LABELS.fullmatch(fields[FIELDS]) else ""

@@ -74,8 +74,7 @@ def name_systems(files: Sequence[Path]) -> list[str]:
         component(name, str(file))
         if names.count(name) > 1:
             raise UserError(
-                f"{file}: two systems are called {name!r}; give each output once, under its own"
-                " name"
+                f"{file}: two systems are called {name!r}; give each once, by its own name"
             )
     return names
 
@@ -93,8 +92,7 @@ def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
             short = files[lines.index(None)]
             long = next(file for file, line in zip(files, lines, strict=True) if line)
             raise UserError(
-                f"{short}:{number}: the file ends where {long} goes on; give outputs for the same"
-                " utterances"
+                f"{short}:{number}: the file ends where {long} goes on; give the same utterances"
             )
         yield str(number), [" ".join(text.split()) for _, text in lines]
 

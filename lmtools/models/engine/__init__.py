@@ -24,11 +24,8 @@ from lmtools.models.transformer import Transformer, TransformerBlock
 
 
 def resolve_engine(engine: str, precision: str, device: torch.device, refused: str = "") -> str:
-    """Return `torch`, `prepared` or `onnx`. `auto` is prepared where that changes no bit of a
-    score, in bfloat16, and where nothing else computes it, in int8.
-
-    UserError for an engine that is unknown or that this machine cannot run; with the cause where
-    onnx is `refused`.
+    """Return `torch`, `prepared` or `onnx`; `auto` is prepared where that changes no bit, in
+    bfloat16, or is the only one, in int8. UserError for an engine unknown or `refused`.
     """
     if engine not in ENGINES:
         raise UserError(f"engine: {engine!r} is unknown; known: {', '.join(ENGINES)}")
@@ -48,8 +45,7 @@ def resolve_engine(engine: str, precision: str, device: torch.device, refused: s
         raise UserError(f"engine prepared: not on {device.type}, but on a CPU; leave --engine out")
     if engine == "prepared" and precision == "bfloat16" and not onednn_computes_bfloat16():
         raise UserError(
-            "engine prepared: not in bfloat16 on this processor (it needs AVX-512); leave --engine"
-            " or --precision out"
+            "engine prepared: bfloat16 needs AVX-512; leave --engine or --precision out"
         )
     if engine == "auto":
         exact = able and precision == "bfloat16" and cpu_multiplies_bfloat16()
@@ -82,10 +78,7 @@ def describe_engine(engine: str, precision: str) -> dict[str, str]:
 
 def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
     """Replace the trunk's linear layers by prepared ones, which cannot be trained, and return a
-    copy of the output layer that multiplies with a prepared matrix.
-
-    Recurrent layers and convolutions stay as they are, as do output layers of several matrices or
-    whose logits are not a matrix product and a bias.
+    copy of the output layer with a prepared matrix; other layers stay as they are.
     """
     trunk = lm.trunk
     for parent in trunk.modules():

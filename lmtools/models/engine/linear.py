@@ -27,7 +27,8 @@ class PackedLinear(nn.Module):
         super().__init__()
         self.dtype, self.post, self.fused = dtype, "none", dtype == torch.float32
         # plain attributes: nothing moves or saves them
-        self.packed = pack_weight(weight.detach().to(dtype))
+        kept = weight.detach().to(dtype)
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(kept, ROWS)  # oneDNN's layout
         self.bias = None if bias is None else bias.detach().to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -38,11 +39,6 @@ class PackedLinear(nn.Module):
         if self.fused:
             return packed_product(states, self.packed, bias)
         return packed_product(states, self.packed, None).float().add_(bias)
-
-
-def pack_weight(weight: Tensor) -> Tensor:
-    """Return the weight in oneDNN's layout for its type."""
-    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
 
 
 def multiplies_int8() -> bool:

@@ -93,5 +93,4 @@ class Corrected(OutputLayer):
         return (self.apply_link(shifted) + self.after()).log_softmax(-1)
 
     def apply_link(self, shifted: Tensor) -> Tensor:
-        """Return the link of z + before."""
         return shifted if self.link is None else self.link(shifted)

@@ -28,7 +28,6 @@ def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
 
 
 def whole_rows(vocabulary: int, device: torch.device) -> int:
-    """Return the rows of one block of logits over the whole vocabulary."""
     return max(ROWS, (CHUNK_CUDA if device.type == "cuda" else CHUNK) // vocabulary)
 
 

@@ -48,7 +48,6 @@ class Noise:
         return len(self.order)
 
     def rank_probabilities(self) -> np.ndarray:
-        """Return the probability of each rank."""
         raise NotImplementedError
 
     def ranks(self, uniform: np.ndarray) -> np.ndarray:

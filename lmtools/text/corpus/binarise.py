@@ -102,12 +102,9 @@ def binarise_pairs(
     *,
     shard: Shard = WHOLE,
 ) -> Corpus:
-    """Write the corpus of pairs to `out`: each line of `texts` is the target of the same line of
-    `sources`, both segmented by `subword`; with `kaldi` both after the same utterance id.
-
-    A pair of two lines that are empty after normalisation is skipped and counted; UserError where
-    one side alone is, and for texts that are not aligned. This process reads, `nj` encode; the file
-    is the same for any number. `shard`: but this part of the pairs.
+    """Write the corpus of pairs to `out`: lines of `texts`, targets, and of `sources`, segmented by
+    `subword` (`kaldi`: behind ids). Two empty lines are counted; UserError for one alone, and texts
+    that are not aligned. `nj` encode; `shard`: this part.
     """
     work = partial(encode_pairs, subword=subword, kaldi=kaldi)
     pairs = shard.share(partial(read_pairs, texts, sources))
@@ -120,10 +117,8 @@ def binarise_pairs(
 def binarise_shards(
     sources: Sequence, subword: Subword, out, size: int, kaldi=False, nj: int = 1
 ) -> Corpus:
-    """Write the corpus in shards of about `size` bytes of text each; a compressed text is a shard.
-    `nj` processes write them; the files are the same for any number.
-
-    UserError for standard input and pipes, which cannot be cut.
+    """Write the corpus in shards of about `size` bytes of text (compressed text: one) by `nj`
+    processes, whose number changes no file. UserError for standard input and pipes.
     """
     with hold_lock(open_folder(out)):
         written = write_shards(sources, subword, out, size, kaldi=kaldi, nj=nj)
@@ -180,7 +175,6 @@ def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus
 
 
 def encoded_blocks(corpus: CorpusFile) -> Iterator[Encoded]:
-    """Yield the sentences of a corpus, so many at once."""
     yield Encoded(corpus.ids[:0], np.zeros(0, OFFSET), corpus.header.empty)
     for begin in range(0, len(corpus), 1 << 16):
         offsets = corpus.offsets[begin : begin + (1 << 16) + 1]
@@ -212,7 +206,6 @@ def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded
 
 
 def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> Encoded:
-    """Return sentences of ids as Encoded has them."""
     lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
     ids = np.fromiter(
         itertools.chain.from_iterable(sentences), dtype_of(subword), int(lengths.sum())
@@ -261,11 +254,8 @@ def write_corpus(
     pairs: bool = False,
     follow: bool = True,
 ) -> Header:
-    """Write a corpus file (through a link if `follow`); its header. NoSentence, and no file, where
-    there is none.
-
-    The ids go to one unnamed file, the offsets to a second, and both behind the header when their
-    numbers are known.
+    """Write a corpus file (through a link if `follow`), ids first, then offsets, when their number
+    is known; return its header. NoSentence, and no file, without any.
     """
     with (
         atomic_path(out, follow) as whole,

@@ -34,8 +34,7 @@ def room(vocab_size: int | None, most: int) -> int:
         return most
     if vocab_size <= len(SPECIALS):
         raise UserError(
-            f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a"
-            " larger --vocab-size"
+            f"--vocab-size {vocab_size}: no room beside {len(SPECIALS)} specials; raise it"
         )
     return vocab_size - len(SPECIALS)
 
@@ -82,7 +81,6 @@ class Subword:
         return np.array([piece.startswith(MARK) for piece in self.vocabulary])
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each normalised text."""
         raise NotImplementedError
 
     def surfaces(self, text: str) -> list[str]:
@@ -116,7 +114,6 @@ class Subword:
         return self.encode(text).count(UNK)
 
     def knows(self, word: str) -> bool:
-        """Return whether the vocabulary holds all pieces of a word."""
         return not self.unknown(word)
 
     def lengths(self, ids: Sequence[int]) -> list[int]:

@@ -134,10 +134,7 @@ def spell_words(pieces: Subword, words_dir) -> Spelled:
             " subword --type word made"
         )
     if words.normaliser != pieces.normaliser:
-        raise UserError(
-            f"{words_dir}: its text was normalised in another way; give the same options of the"
-            " normaliser"
-        )
+        raise UserError(f"{words_dir}: its text was normalised otherwise; give the same normaliser")
     share = (read_description(words_dir).get("left_out") or {}).get("share") or 0.0
     unknown = round(int(words.counts.sum()) * share / (1 - share)) if share < 1 else 0
     return Spelled(Spelled.join(pieces, words, unknown), pieces.normaliser)
@@ -146,11 +143,8 @@ def spell_words(pieces: Subword, words_dir) -> Spelled:
 def adopt(
     path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, words=None
 ) -> Subword:
-    """Save the vocabulary of another toolkit, in the file `path`, in `out_dir` with our specials: a
-    SentencePiece model or a word list.
-
-    A model keeps its pieces, a list its order (lmtools.text.subword.directory); `vocab_size`,
-    specials counted, cuts a list. `words` is as in `train`.
+    """Save the vocabulary of another toolkit's `path`, a SentencePiece model or a word list in its
+    order, in `out_dir` with our specials; `vocab_size` cuts a list, `words` as in `train`.
     """
     content = read_bytes(path)
     if content and content[:1] != b"\n":  # a word list: SentencePiece models begin with a field
@@ -159,23 +153,18 @@ def adopt(
         subword.left_out = left_out
         return save_subword(subword, out_dir, words)
     if vocab_size is not None:
-        raise UserError(
-            f"{path}: a SentencePiece model has the size it was trained with; leave"
-            " --vocab-size out"
-        )
+        raise UserError(f"{path}: a SentencePiece model has its size; leave --vocab-size out")
     try:
         scheme = scheme_of(content)
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or"
-            " a word list"
+            f"{path}: cannot be a subword model here ({error}); give a .model file or a word list"
         ) from None
     try:
         subword = SUBWORDS[scheme](content, normaliser)
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"{path}: a SentencePiece model that cannot be used here ({error}); learn another one"
-            " with lmtools subword"
+            f"{path}: a model that cannot be used here ({error}); learn one with lmtools subword"
         ) from None
     return save_subword(subword, out_dir, words)
 

@@ -173,7 +173,6 @@ class Listed(Subword):
 
     @classmethod
     def choose(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
-        """Return the items of the list, in order."""
         others = {*SPECIALS, *cls.always}
         frequent = sorted(x for x in counts if counts[x] >= min_count and x not in others)
         frequent.sort(key=counts.__getitem__, reverse=True)  # equal ones stay in their order

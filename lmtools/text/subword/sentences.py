@@ -50,8 +50,7 @@ class SentencePiece(Subword):
     ) -> tuple[bytes, None]:
         if vocab_size is None:
             raise UserError(
-                f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in"
-                " --vocab-size 2000"
+                f"{cls.scheme} needs the size of its vocabulary; give --vocab-size 2000"
             )
         if min_count > 1:
             raise UserError(

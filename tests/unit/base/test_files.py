@@ -283,9 +283,7 @@ def test_what_a_living_process_writes_is_left(tmp_path, kind):
 
 
 def test_what_a_child_of_a_killed_process_may_still_write_is_left(tmp_path):
-    """A forked worker holds its parent's lock; the number of the parent may be another process's by
-    now, and does not matter.
-    """
+    """A forked worker holds its parent's lock, whoever has that number by now."""
     fork = (
         "child = os.fork(); (print('begun', flush=True) if child else None); time.sleep(60 if child"
         " else 3)"
@@ -332,9 +330,7 @@ def test_planted_links_are_not_followed(tmp_path):
 
 
 def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
-    """Between the two renames nothing stands at the path; the next writer, should it fail, leaves
-    the old directory there.
-    """
+    """Between two renames nothing is there; the next writer restores the old directory."""
     fill(tmp_path / "d", "old")
     script = (
         "import os, signal, sys; from lmtools.base.atomic import atomic_directory\nrename ="
@@ -357,9 +353,7 @@ def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
 
 
 def test_writers_of_one_file_at_once(tmp_path):
-    """Processes that write, sweep and are killed at the same time never take each other's work
-    away.
-    """
+    """Processes that write, sweep and are killed never take each other's work away."""
     script = (
         "import sys; from lmtools.base import atomic\n"
         "for turn in range(150):\n"

@@ -13,7 +13,6 @@ from lmtools.base.log import ProgressBar, say, track
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that the test sets."""
     now = [100.0]
     monkeypatch.setattr(log.time, "monotonic", lambda: now[0])
     return now

@@ -199,9 +199,7 @@ WHERE = {
 
 
 class Running:
-    """A program in a session of its own that spreads work over two processes, which never end by
-    themselves.
-    """
+    """A program in its own session with two processes that never end by themselves."""
 
     def __init__(self, home: Path, where: str):
         (home / "unit_workers.py").write_text(WORK)
@@ -272,9 +270,7 @@ def test_an_interrupt_ends_all_without_a_word_of_the_workers(tmp_path, where, pa
 
 
 def test_an_interrupt_that_another_thread_takes_waits_too():
-    """The kernel gives a signal to any thread that does not block it; Python raises it in the main
-    one.
-    """
+    """The kernel gives a signal to any thread; Python raises it in the main one."""
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()

@@ -37,8 +37,8 @@ def test_speakers(tmp_path):
     (tmp_path / "utt2spk").write_text("ann-1 s1\nann-2 s2\n")
     namer = find_namer(f"speaker={tmp_path / 'utt2spk'}", {})
     assert namer("ann-2", np.zeros(4)) == "s2"
-    with pytest.raises(UserError, match="utt2spk: has no speaker of 'bob_1'"):
-        namer("bob_1", np.zeros(4))
+    with pytest.raises(UserError, match="utt2spk: has no session of 'bob_1'"):
+        find_namer(f"session={tmp_path / 'utt2spk'}", {})("bob_1", 0)
 
 
 @pytest.mark.parametrize("by", ["label", "colour", "length=3", ""])

@@ -73,9 +73,7 @@ def found(**options):
 
 
 def only(check, level, place, cause, remedy="", also=(), **options):
-    """Assert that `check` has one finding of this kind, and no other check but those in `also`
-    any.
-    """
+    """Assert that `check` has one finding of this kind, others but `also` none."""
     by_check = found(**options)
     assert by_check.keys() - also == {check}, by_check
     (finding,) = by_check[check]
@@ -619,9 +617,7 @@ def strip_scores(nbest, depth=None):
 
 
 def test_lists_pooled_from_systems(here):
-    """System indicators are no log-probabilities, nor are a system's votes repetitions that one
-    should merge.
-    """
+    """Indicators are no log-probabilities, votes no repetitions to merge."""
     for name, seed in (("a-lm", 1), ("b", 2), ("c", 3)):
         rng = np.random.default_rng(seed)
         lines = [
@@ -655,9 +651,7 @@ def test_costs(here):
 
 
 def test_features_of_a_translator(here):
-    """Distortions do not grow with length, and lists are sorted by the total that comes after
-    them.
-    """
+    """Distortions do not grow with length; lists are sorted by the later total."""
 
     def features(nbest):
         sizes = [len(hyp.text) for hyp in nbest.hyps]
@@ -676,9 +670,7 @@ def test_features_of_a_translator(here):
 
 @pytest.mark.parametrize("name", ["dev", "test"])
 def test_lists_of_the_readme(name):
-    """Whisper's own order stands, and numbers are for counting: nothing is said to be mended by
-    what raises the error rate.
-    """
+    """Whisper's own order stands: nothing is advised that raises the error rate."""
     place = Path(__file__).parents[3] / f"egs/librispeech/mini-real/{name}.nbest.jsonl.xz"
     ((finding,),) = examine(read_inputs(str(place))).values()
     assert finding.level == HINT and "digits" in finding.cause

@@ -188,7 +188,7 @@ def test_other_metrics(here, capsys, metric, start):
         (["--ref", "other", "--hyp", "good"], "good: 3 of 3 hypotheses"),
         (["--ref", "empty", "--hyp", "good"], "good: no references"),
         (["--ref", "ref", "--hyp", "none"], "none: cannot read"),
-        (["--ref", "ref.txt", "--hyp", "other", "--plain"], "other: 1 lines against 3 in ref.txt"),
+        (["--ref", "ref.txt", "--hyp", "other", "--plain"], "other: 1 lines, 3 in ref.txt"),
         (["--ref", "ref", "--hyp", "good", "--oracle"], "good: holds no N-best lists"),
         (["--hyp", "noref.jsonl"], "noref.jsonl: utterance 'x' has no reference"),
     ],
@@ -211,9 +211,7 @@ def test_mistakes_are_one_line(here, capsys, arguments, cause):
     ],
 )
 def test_what_the_matched_pairs_test_cannot_say(tmp_path, capsys, left, line, z, p):
-    """All errors mended: the differences do not vary; one left: far fewer segments than the normal
-    distribution needs.
-    """
+    """All errors mended: no variance; one left: too few segments for the normal."""
     wrong = {f"u{i}": "a x c" for i in range(10)}
     refs = dict.fromkeys(wrong, "a b c")
     for name, texts in (

@@ -26,9 +26,7 @@ SACRE = {
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Lists as jsonl and references as plain text; lists with both references, as convert attaches
-    them.
-    """
+    """Lists as jsonl, references as plain text; lists with both, as convert attaches."""
     monkeypatch.chdir(tmp_path)
     hyps = [
         [{"text": text, "scores": {"am": -float(rank)}} for rank, text in enumerate(texts)]
@@ -76,7 +74,7 @@ def test_error_rates_take_one(here, capsys, verb):
     }[verb]
     assert main([verb, *arguments, "--metric", "wer"]) == 1
     assert capsys.readouterr().err.startswith(
-        f"lmtools {verb}: both.jsonl: 2 references of an utterance: WER takes one; give one"
+        f"lmtools {verb}: both.jsonl: 2 references: WER takes one; give one"
     )
 
 

@@ -22,9 +22,7 @@ WORDS = [
 
 
 def texts():
-    """References and two systems that get a part of them wrong; some hypotheses are empty, one
-    reference is.
-    """
+    """References and two systems partly wrong; some hypotheses, one reference empty."""
     rng = np.random.default_rng(3)
     refs = [" ".join(rng.choice(WORDS, rng.integers(4, 25))) for _ in range(60)]
     systems = [
@@ -42,9 +40,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The directory of the texts, plain (NAME.txt) and with ids (NAME), empty hypotheses left out
-    of the latter.
-    """
+    """The texts, plain (NAME.txt) and with ids (NAME), without empty hypotheses."""
     home = tmp_path_factory.mktemp("sacrebleu")
     for name, lines in texts().items():
         (home / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
@@ -70,9 +66,7 @@ def single(files):
 
 @pytest.fixture(scope="module")
 def paired(files):
-    """By metric: score, mean and half width of the baseline `second`, the same of `first`, and p,
-    as printed.
-    """
+    """By metric: score, mean, half width of `second`, of `first`, and p, as printed."""
     # as JSON sacrebleu 2.6.0 cannot write TER
     table = sacrebleu(files, "-i", "second.txt", "first.txt", "--paired-bs", "-f", "text")
     names = re.findall(r"(\w+) \(μ", table)

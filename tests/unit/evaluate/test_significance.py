@@ -13,6 +13,7 @@ from lmtools.evaluate.significance import (
     compare_groups,
     confidence,
     flip_signs,
+    holm,
     interval,
     matched_pairs,
     paired_bootstrap,
@@ -180,13 +181,17 @@ def test_resamples_draw_whole_utterances(monkeypatch):
 
 
 def test_sign_flips_of_groups_by_hand():
-    """Differences 3, 1, -1 of errors: of eight exchanges the sums are 3, 1, 5, 3 and their
-    opposites; six of them are as far from zero as 3.
-    """
+    """Differences 3, 1, -1: of eight exchanges six sums are as far from zero as 3."""
     first, second = (np.array([[x, 0, 0, 10] for x in errors]) for errors in ((4, 2, 1), (1, 1, 2)))
     assert flip_signs(first, second, "wer", seed=1) == 6 / 8
-    result = compare_groups(first, second, "wer", seed=1)
+    # the second group in two utterances
+    first, second = (
+        np.insert(statistics, 3, [0, 0, 0, 5], axis=0) for statistics in (first, second)
+    )
+    first[1], second[1] = first[1] - [0, 0, 0, 5], second[1] - [0, 0, 0, 5]
+    result = compare_groups(first, second, ["ann", "bob", "cy", "bob"], "wer", seed=1)
     assert (result.groups, result.better, result.worse) == (3, 1, 2)
+    assert result.flips_p == 6 / 8
     assert flip_signs(first, first, "wer", seed=1) == 1
 
 
@@ -200,4 +205,13 @@ def test_drawn_sign_flips_come_near_the_exact_p():
 def test_two_groups_are_little_evidence():
     """Two groups cannot be significant by sign flips, however many utterances they have."""
     first, second = (np.array([[x, 0, 0, 100] for x in errors]) for errors in ((10, 12), (50, 60)))
-    assert compare_groups(first, second, "wer", seed=1).flips_p == 0.5
+    assert compare_groups(first, second, "ab", "wer", seed=1).flips_p == 0.5
+
+
+def test_holm_by_hand():
+    """Of four, 0.01 counts four times, 0.02 three times, and 0.03, which comes to 0.06 twice as
+    well, once more; 0.9 stays; equal ones are raised alike.
+    """
+    assert holm([0.03, 0.01, 0.9, 0.02]) == pytest.approx([0.06, 0.04, 0.9, 0.06])
+    assert holm([0.4, 0.3, 0.02]) == pytest.approx([0.6, 0.6, 0.06])
+    assert holm([0.5, 0.5, 0.5]) == [1, 1, 1] and holm([0.04]) == [0.04] and holm([]) == []

@@ -136,9 +136,7 @@ def test_detokenised(here, language, tokenised, want):
 
 
 def test_detokenised_before_case_and_dedup(here):
-    """What differs only in tokens is one hypothesis afterwards; pieces have been joined by the
-    reader before.
-    """
+    """What differs only in tokens is one afterwards; the reader joined pieces."""
     rows = ("the fin@@ ch , ||| F0= -1 ||| -1", "the finch, ||| F0= -2 ||| -2")
     (here / "n").write_text("".join(f"0 ||| {row}\n" for row in rows))
     options = "--format marian:bpe=subword_nmt --detokenise en --case sentence --dedup"

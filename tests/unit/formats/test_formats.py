@@ -13,7 +13,6 @@ LISTS = [
 ]
 ONE_BEST = [NBest("s_a", (Hypothesis("x y"),)), NBest("s_b", (Hypothesis(""),))]
 
-
 READ_ONLY = (
     *("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye", "stm", "manifest"),
     *("espnet1", "fairseq", "icefall", "systems", "vosk", "whisper"),

@@ -33,12 +33,11 @@ LONG = [
     ("jsonl", "n.jsonl", "%s", ["[" * 100000], ":1: n"),
     ("jsonl", "n.jsonl", LIST, ["1" + "0" * 9000], ":1: "),
     ("jsonl", "n.jsonl", LIST, ["1" + "0" * 400], ":1: hypothesis 1: score 'am' is 1" + "0" * 39),
-    ("icefall", "f", "%s", ["b-0:\thyp=" + "[" * 5000], f":1: '{'[' * 40}' is not a list of words"),
+    ("icefall", "f", "%s", ["b-0:\thyp=" + "[" * 5000], f":1: '{'[' * 40}' is no list of words"),
 ]
 
 
 def one(text="x", utt="a", extra=None, **scores):
-    """A list of one hypothesis."""
     return NBest(utt, (Hypothesis(text, scores, extra or {}),))
 
 
@@ -91,9 +90,7 @@ def test_refuses_to_read(tmp_path, spec, name, file, case, says):
 
 
 def laid(home, name: str, file, case):
-    """A file or directory as refusals.yaml says; of `systems`, the paths of its files with
-    commas.
-    """
+    """A file or directory as refusals.yaml says; `systems`: paths with commas."""
     home.mkdir()
     if isinstance(file, str):
         assert len(case) == 1 or case[0] in file

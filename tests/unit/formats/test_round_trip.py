@@ -33,7 +33,6 @@ NO_REF = st.none()
 
 
 def rows(words, most: int = 3):
-    """Texts of these words."""
     return st.lists(words, max_size=most).map(" ".join)
 
 
@@ -44,9 +43,7 @@ def extras(required=None, **optional):
 
 @st.composite
 def lists(draw, ids=IDS, texts=ANY, names=AM, extra=None, ref=NO_REF, bare_ref=None, **sizes):
-    """Lists whose hypotheses have scores of the same names; `bare_ref`: the references of lists
-    without hypotheses (default: as of others).
-    """
+    """Lists of equal score names; `bare_ref`: references of lists without hypotheses."""
     scores = st.fixed_dictionaries(dict.fromkeys(draw(names), sizes.pop("floats", FLOATS)))
     kept = draw(st.sampled_from(extra)) if extra else st.just({})
     made = st.lists(st.builds(Hypothesis, texts, scores, kept), **{"max_size": 3, **sizes}).map(
@@ -87,7 +84,6 @@ def named_am(nbest: NBest) -> NBest:
 
 
 def single_spaced(nbest: NBest) -> NBest:
-    """The list with single spaces in its texts."""
     return replace(nbest, hyps=tuple(replace(hyp, text=joined(hyp.text)) for hyp in nbest.hyps))
 
 
@@ -102,7 +98,6 @@ def closely(nbest: NBest) -> tuple:
 
 
 def same(nbest: NBest) -> NBest:
-    """The list."""
     return nbest
 
 

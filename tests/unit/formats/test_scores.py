@@ -111,7 +111,6 @@ def written(tmp_path):
 
 
 def texts(*changed):
-    """LISTS with other texts for some utterances."""
     return [
         NBest(utt, tuple(map(Hypothesis, rows))) for utt, rows in {**TEXTS, **dict(changed)}.items()
     ]

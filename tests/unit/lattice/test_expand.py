@@ -24,9 +24,7 @@ SEEDS = st.integers(0, 10**9)
 
 
 class Toy:
-    """A language model that draws every p(word | last `length` words) from a hash; all words before
-    count where `length` is None.
-    """
+    """An LM that draws p(word | last `length` words) from a hash (None: all words)."""
 
     start = 0
 
@@ -61,7 +59,6 @@ class Toy:
         )
 
     def sentence(self, words: tuple[str, ...]) -> float:
-        """The score of a whole sentence."""
         return sum(
             math.log(self.probability(words[:i], word)) for i, word in enumerate((*words, END))
         )
@@ -76,9 +73,7 @@ def marked(lattice: Lattice) -> Lattice:
 
 
 def by_origin(lattice: Lattice) -> dict[tuple, tuple[tuple, dict]]:
-    """Words and score sums of each path, by the arcs and final of the marked lattice that it came
-    from.
-    """
+    """Words and score sums of each path, by where in the marked lattice it came from."""
     paths = all_paths(lattice)
     result = {
         (*(lattice.extra["at"][arc] for arc in arcs), lattice.final_extra["at"][final]): (
@@ -102,9 +97,7 @@ def assert_same_sums(sums: dict[str, float], expected: dict[str, float]) -> None
 @limited(max_examples=60, deadline=None)
 @given(SEEDS)
 def test_exact_expansion_equals_rescoring_every_path(seed):
-    """Two models at once, one that never forgets; impossible scores, epsilons, parallel arcs and
-    several ends included.
-    """
+    """Two models, one never forgetting; impossible scores, epsilons, several ends."""
     lattice = marked(random_lattice(seed, impossible=0.05))
     toys = {"bi": Toy(seed, 1), "all": Toy(seed + 1)}
     expanded, messages = expand(
@@ -151,9 +144,7 @@ def test_the_rest_of_the_lattice_is_kept(seed):
 
 
 def merged_by_hand(lattice: Lattice, toy: Toy, order: int, weight: float):
-    """{(arc, suffix before, suffix after): score} and {(final, suffix): score} of the n-gram
-    approximation, state by state in words.
-    """
+    """{(arc, before, after): score} and {(final, suffix): score}, by words."""
     ways = defaultdict(lambda: defaultdict(list))  # state -> suffix -> [(total, prefix)]
     ways[lattice.start][()].append((0.0, ()))
     arcs, finals = {}, {}

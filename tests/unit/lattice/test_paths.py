@@ -94,9 +94,7 @@ def test_shorter_lists_begin_longer_ones():
 
 
 def test_arcs_left_out_at_first_come_back():
-    """The best way to say "x y" is an arc worse than 40 others; what is left without it can say it
-    too, but worse.
-    """
+    """The best "x y" is an arc worse than 40 others; what is left says it worse."""
     pairs = [
         Arc(0, 1, "a", {"am": 0.0}),
         Arc(0, 1, "x", {"am": -1.0}),

@@ -56,9 +56,7 @@ def test_float32_loses_little(halvings):
 
 
 def test_bfloat16_by_autocast():
-    """Products in bfloat16, the gradients in the precision of what they are of; torch's own
-    convolution errs as much.
-    """
+    """Products in bfloat16, gradients as precise as theirs; torch's errs as much."""
     inputs = tensors(4, 37, 64, 4, 48, torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         ours = causal_convolution(*inputs)
@@ -75,9 +73,7 @@ def test_bfloat16_by_autocast():
 
 @pytest.mark.parametrize("halvings", [0, 1, 2])
 def test_no_halving_looks_ahead(halvings):
-    """Not a bit of an output changes with a later input, of any size, though it is made of
-    differences of inputs.
-    """
+    """No output changes by a bit with a later input, though made of differences."""
     x, weight, bias = (tensor.detach() for tensor in tensors(2, 9, 5, 4, 6, torch.float32))
     before = causal_convolution(x, weight, bias, halvings)
     for time in range(9):

@@ -43,9 +43,7 @@ def words(count: int, seed=1, longest=9) -> torch.Tensor:
 
 @pytest.fixture
 def batch():
-    """Five sentences of different words, (inputs, lengths, spellings); padding points at some
-    word.
-    """
+    """Five sentences of other words, (inputs, lengths, spellings), oddly padded."""
     generator = torch.Generator().manual_seed(2)
     return torch.randint(0, 40, (5, 7), generator=generator), LENGTHS, words(40)
 
@@ -71,9 +69,7 @@ def plain_vector(speller: Speller, word: list[int]) -> torch.Tensor:
 
 
 def plain_lstm(layer: TwoWayLstm, direction: int, inputs: torch.Tensor) -> torch.Tensor:
-    """The outputs (T, D) of one direction of a layer for inputs (T, D) in reading order, step by
-    step, with both clips.
-    """
+    """The outputs (T, D) of one direction in reading order, step by step, clipped."""
     weights = (
         layer.inputs[direction].T,
         layer.recurrent[direction].T,
@@ -210,9 +206,7 @@ def test_layers_end_with_the_states_that_predict(batch):
 
 
 def test_the_published_sizes_have_the_parameters_of_the_formula():
-    """Convolutions, two highway layers of two matrices, the projection, 2 x 2 LSTMs: ELMo's 93.6
-    million with its 262 characters.
-    """
+    """Convolutions, highways, projection, LSTMs: 93.6 million with 262 characters."""
     with torch.device("meta"):
         module = Elmo(ElmoConfig(), 262)
     filters = {1: 32, 2: 32, 3: 64, 4: 128, 5: 256, 6: 512, 7: 1024}
@@ -228,9 +222,7 @@ def test_the_published_sizes_have_the_parameters_of_the_formula():
 
 
 def test_it_learns_in_bfloat16_as_in_float32(batch):
-    """The gradients of every weight, and of all pieces that words hold, agree up to bfloat16's
-    precision.
-    """
+    """Every weight's gradients, and all pieces', agree up to bfloat16's precision."""
     module, gradients = model(), []
     for kind in (torch.float32, torch.bfloat16):
         module.zero_grad()

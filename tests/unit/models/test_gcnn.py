@@ -63,9 +63,7 @@ def test_gates_are_their_formulas(gate):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_states_are_those_of_the_equations(form):
-    """A second computation: residual blocks of torch's own convolutions, with filters normalised by
-    their formula.
-    """
+    """Residual blocks of torch's own convolutions, normalised by their formula."""
     module = model(torch.float64, **FORMS[form])
     gate = GATES[module.config.gate].function
     tokens = torch.randint(5, VOCABULARY, (3, 11))
@@ -154,9 +152,7 @@ def test_the_notation_of_blocks():
 
 @pytest.mark.parametrize("gate", GATES)
 def test_initial_weights_keep_the_variance(gate):
-    """Kaiming's: of inputs of variance 1, dropped out or not, a gate's convolutions make outputs of
-    a mean square of 1, about.
-    """
+    """Kaiming's: inputs of variance 1 make outputs of a mean square of about 1."""
     torch.manual_seed(0)
     block = Gcnn(
         GcnnConfig(dim=64, blocks=("[4, 256; 4, 300]",), gate=gate, dropout=0.5), 9
@@ -286,9 +282,7 @@ TABLE = {  # (lookup, ids, cut-offs, [(layers of a block), times]) of Table 1
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_papers_models_have_their_parameters(name):
-    """The trunk, the lookup and the adaptive softmax by the formula, and as the YAML states them;
-    nothing is allocated.
-    """
+    """Trunk, lookup and adaptive softmax by the formula and the YAML; nothing allocated."""
     dim, ids, cutoffs, blocks = TABLE[name]
     width, trunk, field = dim, 0, 1
     for layers, times in blocks:

@@ -41,9 +41,7 @@ def model(size: str):
 
 @pytest.mark.parametrize("size", ["tied", "untied", "projected"])
 def test_states_are_those_of_the_equations(size):
-    """An independent second computation in numpy: gates i, f, g, o from the input and the last
-    output.
-    """
+    """A second computation in numpy: gates i, f, g, o from input and last output."""
     module = model(size)
     tokens = torch.randint(5, VOCABULARY, (1, 7))
     inputs = module.embedding.weight.detach()[tokens[0]].double().numpy()
@@ -83,9 +81,7 @@ def test_a_projection_is_what_layers_hand_on():
 
 
 def test_any_length_is_one_pass(trained):
-    """A sentence longer than any Transformer's positions is read whole: its first word still counts
-    at its end.
-    """
+    """A sentence longer than any positions is read whole: its first word counts."""
     options = ask(str(trained["lstm"]), cache="none")
     scorer = load(*options)
     lines = ["king " + "the " * 400, "the king"]

@@ -37,13 +37,11 @@ def model(family: str, **arch) -> LanguageModel:
 
 
 def sentences(*lengths: int) -> list[tuple[int, ...]]:
-    """Random sentences of these lengths."""
     rng = np.random.default_rng(0)
     return [tuple(rng.integers(5, SIZE, length).tolist()) for length in lengths]
 
 
 def scorer_of(lm: LanguageModel) -> NeuralScorer:
-    """A scorer, of masked models in one pass."""
     return make_scorer(NeuralScorer, lm, Ids(), "0" * 16, intact=lm.trunk.masks)
 
 

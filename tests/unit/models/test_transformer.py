@@ -56,9 +56,7 @@ def hidden_of_every_layer(module, tokens, lengths):
 
 
 def batch(seed: int):
-    """Padded sentences of 0 to 8 tokens with BOS and EOS, so the one-token and the empty sentence
-    are among them.
-    """
+    """Padded sentences of 0 to 8 tokens with BOS and EOS."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor([10, 3, 2, 7])
     tokens = torch.randint(5, VOCABULARY, (4, 10), generator=generator)
@@ -191,9 +189,7 @@ def test_masked_states_equal_one_plain_pass_a_token(size):
 
 
 def test_causal_masks_tell_order_without_positions():
-    """The same words in another order give another last state; with one layer, which sees a bag of
-    words, they would not.
-    """
+    """The same words in another order give another last state, but for one layer."""
     module = model("causal", "orderless")
     tokens = torch.tensor([[BOS, 7, 8, 9, 10], [BOS, 8, 7, 9, 10]])
     with torch.inference_mode():
@@ -221,9 +217,7 @@ def test_unknown_forms_are_refused(name, value):
 
 
 def test_a_pre_norm_layer_is_the_formula():
-    """x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x)), written out head by
-    head.
-    """
+    """x + attention(LayerNorm(x)), x + feed-forward(LayerNorm(x)), head by head."""
     block = model("causal", "pre", torch.float64).blocks[1]
     x = torch.randn(1, 5, 16, dtype=torch.float64)
 
@@ -260,9 +254,7 @@ TABLES |= {"causal-orderless": ("causal", ORDERLESS), "lstm": ("lstm", LSTM)}
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_table_has_a_sparse_gradient_where_it_is_asked_for(name):
-    """The shared matrix too, where the output layer looks up its rows as the sampled criteria do;
-    against the dense gradient.
-    """
+    """The shared matrix too, where the criterion looks up rows; against the dense one."""
     family, config = TABLES[name]
     for tied in (True, False):
         module = MODELS[family](
@@ -304,9 +296,7 @@ def test_the_sampling_papers_transformer_has_its_parameters(tied):
 
 
 def test_forty_two_layers_train():
-    """Sentences a b a b a ...: what comes next is to be found two tokens back, so that attention
-    has to learn, all the way down.
-    """
+    """Sentences a b a b: what comes next is two tokens back, so attention has to learn."""
     torch.manual_seed(0)
     module = MODELS["causal"](
         TransformerConfig(

@@ -15,7 +15,6 @@ from lmtools.types import NO_WORD
 
 
 def random_list(seed, hyps=5, words=4):
-    """Word sequences and their probabilities."""
     rng = random.Random(seed)
     texts = [
         tuple(rng.choices("abc", k=rng.randint(0, words))) for _ in range(rng.randint(1, hyps))

@@ -40,9 +40,7 @@ def risk_of(lattice, scale=1.0):
 
 @pytest.mark.parametrize("seed", range(80))
 def test_expected_errors(seed):
-    """Slots sum to 1; the decoded words are no worse than the best path, by the algorithm's own
-    bound, which is never below the truth.
-    """
+    """Slots sum to 1; the words are no worse than the best path by the bound."""
     lattice = random_lattice(seed)
     network, true = decode_mbr(lattice, WEIGHTS), risk_of(lattice)
     for slot in network.slots:

@@ -10,9 +10,7 @@ from lmtools.text import Normaliser
 
 @pytest.fixture(scope="session")
 def lines():
-    """300 sentences of 0 to 12 words of a vocabulary of 60, frequent ones first; some words are not
-    ASCII.
-    """
+    """300 sentences of 0 to 12 of 60 words, frequent ones first, some not ASCII."""
     draw = random.Random(7)
     words = [f"wört{i}" if i % 9 == 4 else f"w{i}" for i in range(60)]
     return [

@@ -28,9 +28,7 @@ def estimated(corpus, order, memory=1 << 30, min_counts=()):
 
 
 class Slow:
-    """Interpolated modified Kneser-Ney of `corpus` by definition: p(words) recursively,
-    backoff(context).
-    """
+    """Interpolated modified Kneser-Ney of `corpus`, recursively by definition."""
 
     def __init__(self, corpus, order):
         self.order = order
@@ -59,9 +57,7 @@ class Slow:
         self.amounts = [self.discounts(n) for n in range(1, order + 1)]
 
     def tally(self, n):
-        """How many n-grams have each adjusted count; lmplz takes the occurrences of the last
-        n-gram's suffixes.
-        """
+        """N-grams by adjusted count; of the last one's suffixes the occurrences."""
         last = max(self.occurrences, key=lambda w: ([self.number[x] for x in reversed(w)], len(w)))
         odd = last[-n:] if n < self.order and len(last) >= n else None
         return Counter(

@@ -180,9 +180,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def written(lines, home):
-    """A text as WikiText is written: some words are <unk> in it already, some others read like
-    KenLM's symbols.
-    """
+    """A text as WikiText is written: some <unk>, some words like KenLM's symbols."""
     text = home / "text"
     some = [
         line.replace("w7", "<unk>").replace("w31", "<UNK>").replace("w40", "</s>") for line in lines
@@ -230,9 +228,7 @@ def test_config_says_so_and_open_models_have_none(closed, words, directory):
 
 @pytest.mark.parametrize("history", ["", "w0", "w0 w1", "w0 zzz", "zzz zzz", "unheard", "<unk> w0"])
 def test_probabilities_of_the_closed_vocabulary_sum_to_one(closed, words, history):
-    """Asked as any text is: each word of the list that the model knows, any word outside, and the
-    end.
-    """
+    """Each word that the model knows, any outside, and the end."""
     known = [word for word in words.vocabulary[5:] if word in closed.kenlm]
     place = len(history.split())
     asked = [closed.conditional(f"{history} {word}")[0][place] for word in [*known, "never-seen"]]
@@ -241,9 +237,7 @@ def test_probabilities_of_the_closed_vocabulary_sum_to_one(closed, words, histor
 
 
 def test_equals_a_text_with_an_ordinary_word_instead(closed, written, words, home):
-    """The same n-grams, discounts and back-offs; probabilities differ by what the open model's
-    <unk> has of the uniform distribution.
-    """
+    """The same n-grams and back-offs; <unk>'s share of the uniform part differs."""
     (home / "plain").write_text(
         "\n".join(replaced(words, written, "rare")) + "\n", encoding="utf-8"
     )
@@ -290,9 +284,7 @@ def test_what_is_outside_counts_as_unknown(closed):
 
 
 def test_unknown_words_cost_what_the_text_says(closed, directory):
-    """In this text every third word or so is outside: far likelier than an open model's <unk>,
-    which no text has.
-    """
+    """Every third word is outside: far likelier than an open model's <unk>."""
     assert closed.conditional("zzz")[0][0] > math.log(0.05)
     assert NgramModel.load(directory).conditional("zzz")[0][0] < math.log(0.01)
 

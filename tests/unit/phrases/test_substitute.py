@@ -89,9 +89,7 @@ def test_lists_that_have_new_hypotheses_are_refused(tmp_path, capsys):
 
 
 def draw_lists(true, false):
-    """Lists in which a name was heard as a near word (`true` of them), and in which that word was
-    right (`false`), a letter farther.
-    """
+    """Lists in which a name was heard as a near word (`true`) or was not (`false`)."""
     lists = []
     for row in range(true + false):
         ref, heard = ("kubernetes", "kubernettes") if row < true else ("governments",) * 2
@@ -119,9 +117,7 @@ def test_margin_is_of_what_saves_errors(tmp_path):
 
 @pytest.mark.parametrize("true", [0, 1, 3])
 def test_few_gains_are_noise(true):
-    """Up to three errors saved are within two standard errors: no new hypothesis wins, and the
-    weights are those of the lists without them.
-    """
+    """Up to three errors saved are within two standard errors: nothing new wins."""
     lists, phrases = draw_lists(true, 30), ["Kubernetes"]
     longer = list(substitute_lists(lists, make_glossary(phrases), 10))
     tuned, alone = (lmtools.tune(some, phrases=phrases) for some in (longer, lists))

@@ -71,9 +71,7 @@ TRAINED = {
 
 
 def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: int = 1) -> Path:
-    """The path of an experiment directory `home`/exp beside `home`/data, complete in all parts of
-    the contract.
-    """
+    """The path of home/exp beside home/data, complete in all parts of the contract."""
     rng = random.Random(seed)
     exp = home / "exp"
     sets = {"dev": lists(rng, "dev", dev, depth), "test": lists(rng, "test", test, depth)}
@@ -115,9 +113,7 @@ def facts(signatures, lists: str = FIRST_PASS) -> SystemFacts:
 
 
 def lists(rng, name: str, utterances: int, depth: int) -> list[NBest]:
-    """N-best lists with acoustic and language-model scores; the second utterance is hostile and the
-    third has no words.
-    """
+    """Lists with am and lm; the second is hostile, the third has no words."""
     return [nbest(rng, f"{name}-{i:04}", i, depth) for i in range(utterances)]
 
 
@@ -205,7 +201,6 @@ def perplexity(lm: str, name: str, nbests) -> dict:
 
 
 def write_lines(path: Path, lines: list[dict]) -> None:
-    """Write metrics.jsonl."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -256,11 +251,8 @@ def stages(exp: Path) -> None:
 
 
 def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
-    """The path of an experiment like `experiment`'s with LSTMs of all criteria, one of them with
-    other noise, and two T-TAs.
-
-    Every LSTM rescored lists and lattices, alone and with the n-gram, normalised and not; the T-TAs
-    only have perplexities.
+    """As `experiment`, with LSTMs of all criteria, which rescored lists and lattices, alone and
+    with the n-gram, normalised and not, and two T-TAs with perplexities.
     """
     exp, rng = experiment(home, utterances, 2 * utterances), random.Random(seed)
     nbests = list(jsonl.read(home / "data/test/nbest.jsonl.gz"))
@@ -355,12 +347,10 @@ def titled(report: Experiment, start: str) -> Table:
 
 
 def rows_of(table: Table) -> list[dict[str, str]]:
-    """The cells of each row by their headers."""
     return [dict(zip(table.header, row, strict=True)) for row in table.rows]
 
 
 def pictured(report: Experiment, name: str) -> Picture:
-    """The figure of that name."""
     (picture,) = [picture for picture in make_pictures(report) if picture.name == name]
     return picture
 
@@ -405,7 +395,6 @@ def compared(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def reported(exp) -> Path:
-    """The small experiment with its report."""
     write_report(exp)
     return exp
 

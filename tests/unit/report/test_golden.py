@@ -27,14 +27,11 @@ NEAR = {"approximation": {"word_mean": 0.0456, "sentence_mean": 0.5}}
 
 
 def run(*words) -> None:
-    """Run a verb."""
     assert main([*map(str, words)]) == 0
 
 
 def means(home: Path) -> Path:
-    """Two systems that take means over tokens and other lengths than words, and an interpolation
-    with the first pass, tuned and rescored by the verbs.
-    """
+    """Two systems of means, and an interpolation with the first pass, by the verbs."""
     exp = experiment(home)
     plain, fixed = ("lengths=words,log-words",), ("form=interpolation", "--fix", "am=0.1", "lm=1")
     systems = {

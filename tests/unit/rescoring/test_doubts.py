@@ -88,9 +88,7 @@ def test_weights_that_ran_away(tune):
 
 @pytest.mark.parametrize("scored", [False, True])
 def test_systems_of_a_pool_are_no_costs_and_do_not_run_away(tune, scored):
-    """The first system is the worst, and a score that is about the same everywhere decides ties:
-    that others are trusted more is what tuning is for.
-    """
+    """The first system is the worst, and a flat score decides ties: trust is tuned."""
     rng = np.random.default_rng(3)
     lists = []
     for number in range(60):

@@ -10,6 +10,8 @@ from lmtools.rescoring.systems import SystemPlan
 BASE = """
 metric: cer
 folds: speaker:3
+groups: session=exp/utt2session
+planned: [all]
 fix: {am: 2}
 lms: {bert: hf:models/bert}
 columns:
@@ -69,6 +71,7 @@ def test_what_the_file_says(read):
         "ours": SystemPlan(("tta",), "interpolation", {"am": 0.1, "lm": 1}),
     }
     assert plan.systems["all"].label == "everything"
+    assert plan.groups == "session=exp/utt2session" and plan.planned == ("all",)
     assert plan.vectors["eos"].lm == "causal" and plan.vectors["eos"].options == {"pool": "eos"}
 
 
@@ -119,6 +122,9 @@ def test_an_empty_file_is_an_experiment_of_nothing(read):
         ("systems:\n  a: {columns: [], form: interpolation}", 3, "is of one column; give one"),
         ("systems:\n  a: {columns: [], first_pass: {am: 1}}", 3, "is of form interpolation alone"),
         ("vectors:\n  ..: {}", 3, "cannot name a directory"),
+        ("groups: utt2spk", 2, "groups: 'utt2spk'; write speaker"),
+        ("planned: a", 2, "setting 'planned' is 'a'; expected list"),
+        ("systems:\n  all: []\nplanned: [al]", 4, "unknown system 'al'; did you mean all?"),
         ("columns: [a: b: c]", 2, "not YAML"),
     ],
 )

@@ -45,9 +45,7 @@ def sign(metric):
 @pytest.mark.parametrize("metric", SACRE)
 @pytest.mark.parametrize("seed", range(4))
 def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative):
-    """Between two neighbouring crossings of any two hypotheses of any list nothing changes, so that
-    one scale for each is all there is.
-    """
+    """Between two neighbouring crossings of hypotheses nothing changes."""
     nbests, columns = toy(seed, lms=1)
     bound = ["all"] if negative else None
     options = TuningOptions(metric, lms=("lm0",), negative=bound, objective="exact")

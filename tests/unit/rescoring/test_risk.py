@@ -80,9 +80,7 @@ def test_which_score_the_posterior_is_made_of():
 
 
 def test_indicators_of_systems_are_no_scores():
-    """Pooled outputs count alike, whichever name comes first; a score beside the indicators is
-    taken.
-    """
+    """Pooled outputs count alike, whatever comes first; a score beside them is taken."""
     texts = {"bad": "x y z", "good": "a b c", "near": "a b d"}
     hyps = [
         Hypothesis(text, {f"system:{other}": float(other == name) for other in texts})
@@ -97,9 +95,7 @@ def test_indicators_of_systems_are_no_scores():
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Lists in which the first hypothesis is an outlier and the reference is what the others have
-    in common.
-    """
+    """The first hypothesis is an outlier; the reference is what others share."""
     monkeypatch.chdir(tmp_path)
     rng = random.Random(3)
     words = [f"w{number}" for number in range(40)]

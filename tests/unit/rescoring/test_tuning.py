@@ -24,9 +24,7 @@ def corrupted(ref, errors, rng):
 
 
 def sample(utterances=40, depth=8, seed=0, lms=2):
-    """Lists and LM columns whose scores fall with the number of errors, noisily; one list is
-    empty.
-    """
+    """Lists and LM columns that fall with errors, noisily; one list is empty."""
     rng = np.random.default_rng(seed)
     nbests, columns = [], {f"lm{i}": [] for i in range(lms)}
     for number in range(utterances):

@@ -355,9 +355,7 @@ def test_scores_that_differ_in_rounding_warn(here, capsys):
 
 
 def test_what_cannot_be_checked_warns(here, capsys):
-    """Weights of older versions say nothing of columns, and score files of theirs nothing of
-    lists.
-    """
+    """Old weights say nothing of columns, old score files nothing of lists."""
     run(capsys, *tuned())
     tree = written()
     assert tree["signatures"] == {"lm": SIGNATURE}
@@ -433,9 +431,7 @@ def test_values_that_are_no_scores_are_told(here, capsys, value):
 
 
 def subtractable(name, seed):
-    """`name`.jsonl, whose `am` has a source LM's opinion in it; `name`.source, and `name`.target,
-    which knows better.
-    """
+    """NAME.jsonl, whose `am` has NAME.source's opinion; NAME.target knows better."""
     rng = np.random.default_rng(seed)
     nbests, columns = [], {"source": [], "target": []}
     for number in range(80):

@@ -72,7 +72,6 @@ def filled(lm, tmp_path_factory):
 
 
 def segments(home) -> list:
-    """The files of a cache."""
     return sorted(path for path in home.rglob("*") if path.is_file())
 
 
@@ -230,7 +229,6 @@ def test_large_segments_are_left_alone(tmp_path, monkeypatch):
 
 
 def random_values(count: int, width: int, seed: int) -> dict[bytes, bytes]:
-    """Values by key."""
     draw = random.Random(seed)
     return {draw.randbytes(32): draw.randbytes(width) for _ in range(count)}
 

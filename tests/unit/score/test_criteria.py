@@ -40,9 +40,7 @@ def output(criterion: str) -> dict:
 
 @pytest.fixture(scope="module")
 def made(tiny, tmp_path_factory):
-    """A function: the directory of a model with random weights that differ much, by family and
-    criterion.
-    """
+    """A function: a directory with random weights, by family and criterion."""
     home, subword = tmp_path_factory.mktemp("criteria"), load_subword(tiny / "sw")
 
     def make(model: str, criterion: str) -> str:
@@ -151,9 +149,7 @@ def linear(words) -> Lattice:
 
 
 def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ngram):
-    """Left to right, on both sides, beside an n-gram model, which has none; the old model stays a
-    probability.
-    """
+    """Left to right, on both sides, beside an n-gram; the old model stays normalised."""
     lms = {"lstm": made("lstm", "bce-nce"), "tta": made("tta", "ce-mcs"), "ngram": ngram}
     weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(lms, 1.0)
     specs = {

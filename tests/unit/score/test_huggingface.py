@@ -183,9 +183,7 @@ def test_ppl_verb_takes_a_hugging_face_directory(bert, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_masked_models_score_the_words_of_lattices(name, request):
-    """A word's score is that of its pieces in its sentence; transformers' own tokeniser says which
-    they are.
-    """
+    """A word's score is its pieces' in its sentence, by transformers' tokeniser."""
     scorer = load_scorer(f"hf:{request.getfixturevalue(name)[0]}", "cpu")
     arcs = [Arc(i, i + 1, word) for i, word in enumerate(["The", "queens", None, "came"])]
     rescored = rescore_cover(Lattice.of("u", 5, 0, arcs, [Final(4)]), scorer, {}, "lm")
@@ -200,7 +198,7 @@ def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text("a\n")
     assert main(["ppl", "--lm", "hf:bert-base-uncased", "--text", "t", "--cache", "none"]) == 1
-    remedy = "nothing is downloaded; give the local directory that save_pretrained wrote"
+    remedy = "nothing is fetched; give a directory of save_pretrained"
     assert (
         capsys.readouterr().err
         == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"

@@ -105,9 +105,7 @@ BEHIND = [("the king came", "to the city"), ("", "the queen"), ("a queen", ""), 
 
 
 def scores_behind(model, tokenizer, pairs) -> list[float]:
-    """What transformers says of a text behind a context: the log-probabilities of the ids of both
-    in a row, without those of the context.
-    """
+    """What transformers says of the ids of a text behind those of a context."""
     totals = []
     for context, text in pairs:
         before = len(tokenizer(context, add_special_tokens=False)["input_ids"]) if context else 0
@@ -213,7 +211,7 @@ def test_a_model_without_its_head_is_refused(tmp_path):
     save(tmp_path, "llama-untied")
     model = transformers.AutoModel.from_pretrained(tmp_path)
     model.save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"no weights for lm_head\.weight"):
+    with pytest.raises(UserError, match=r"no weights of lm_head\.weight"):
         load_scorer(f"hf:{tmp_path}")
 
 

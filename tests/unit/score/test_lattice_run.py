@@ -54,9 +54,7 @@ def test_only_what_is_wanted(settings, lattices):
 
 @pytest.mark.parametrize(("into", "keep", "unit"), [("graph", ("am",), 2.0), ("am", (), 1.0)])
 def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
-    """The plain sum of two scores, or of one, over the weight of the first kept, is what the
-    weights say.
-    """
+    """The plain sum, over the weight of the first kept, is what the weights say."""
     whole, folded = (
         list(run_lattices(lattices, settings, LatticeOutputs(True, merge=how and (how, keep))))
         for how in (None, into)

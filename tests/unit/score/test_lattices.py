@@ -44,9 +44,7 @@ def rescorer(scorers, *names, old=None, **changes) -> Rescorer:
 
 
 def word_scores(scorer, words) -> np.ndarray:
-    """What the model says of each word, which is a token here, and of the end of sentence (W +
-    1,).
-    """
+    """What the model says of each word, a token here, and of the end (W + 1,)."""
     return scorer.log_probs(scorer.prepare([" ".join(words)]))[0]
 
 

@@ -89,9 +89,7 @@ def test_all_the_weight_is_the_single_model_to_the_digit(lms, place, weights):
 
 
 def test_tuned_weights_are_the_known_optimum():
-    """Two symbols under two models: a share x of the first is most probable where the mixture gives
-    it x.
-    """
+    """Two symbols: a share x of the first is most probable where it has x."""
     first, second, share = 0.9, 0.2, 0.41
     seen = np.arange(1000) < 1000 * share
     logs = np.log([np.where(seen, one, 1 - one) for one in (first, second)])

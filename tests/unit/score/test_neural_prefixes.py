@@ -27,9 +27,7 @@ def lm(request, trained):
 
 @pytest.fixture(params=LEFT_TO_RIGHT)
 def spelling(request, trained):
-    """A model that reads each of its words as two or three tokens, the first word otherwise than
-    later ones.
-    """
+    """Words of two or three tokens, the first word otherwise than later ones."""
     lm = load_scorer(trained[request.param])
     ids = {
         word: tuple(lm.subword.encode(" ".join(sentences(1, i, 3)))) for i, word in enumerate(WORDS)
@@ -116,9 +114,7 @@ def test_a_word_that_normalises_to_nothing_changes_nothing(lm):
 
 
 def test_a_prefix_that_fills_the_positions_forgets_its_oldest_half(trained):
-    """By hand: 15 tokens fit beside the beginning of sentence; the 16th comes after the last 8,
-    whatever was before.
-    """
+    """By hand: 15 tokens fit; the 16th comes after the last 8 alone."""
     lm = load_scorer(trained["causal"])
     assert lm.longest == 15
     line = " ".join(sentences(20, 4)).split()[:40]

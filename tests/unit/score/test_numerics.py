@@ -69,9 +69,7 @@ def random_sentences(count: int, longest: int) -> list[tuple[int, ...]]:
 
 
 def check(families, threads, precisions=("float32", "bfloat16"), engine="torch"):
-    """Assert that scores and vectors do not depend on order, company, what the cache knows, or
-    threads.
-    """
+    """Assert that order, company, the cache and threads change no score or vector."""
     before = torch.get_num_threads()
     try:
         for family, criterion in families:
@@ -139,9 +137,7 @@ def test_nor_do_those_of_a_sampled_criterion():
     "processor", PROCESSORS, ids=lambda processor: processor["ATEN_CPU_CAPABILITY"]
 )
 def test_nor_on_another_processor(processor):
-    """As far as this one can stand for it: instruction sets that it has and is told not to use;
-    they emulate bfloat16, slowly.
-    """
+    """As this one can stand for it: without instruction sets that it has."""
     if processor["ATEN_CPU_CAPABILITY"] == "avx512" and not torch.cpu._is_avx512_supported():
         pytest.skip("this processor has no AVX-512 instructions")
     command = (
@@ -179,7 +175,6 @@ def random_lists(longest: int = 29) -> list[tuple[int, ...]]:
 
 
 def one_by_one(scorer: NeuralScorer, sentences) -> np.ndarray:
-    """The scores without trees."""
     return np.array([scorer.log_probs([sentence])[0].sum() for sentence in sentences])
 
 

@@ -27,7 +27,6 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def models(trained, bert, gpt, tmp_path_factory):
-    """A specification of each kind of model."""
     home = tmp_path_factory.mktemp("models")
     (home / "text").write_text("\n".join(sentences(200, 5)) + "\n")
     build([home / "text"], 3, home / "ngram", Normaliser(), kenlm="none")

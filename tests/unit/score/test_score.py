@@ -44,9 +44,7 @@ def options(request, trained):
 
 
 def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
-    """An independent second computation: whole logits, log_softmax, a pass a token for the masked
-    model.
-    """
+    """A second computation: whole logits, log_softmax, a pass a masked token."""
     scorer = load(*options)
     lm = scorer.lm
     for text, score in zip(TEXTS, scores(options), strict=True):

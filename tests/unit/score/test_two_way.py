@@ -49,9 +49,7 @@ def directory(request, tmp_path_factory):
 
 @torch.no_grad()
 def plain(directory, text: str) -> tuple[np.ndarray, np.ndarray]:
-    """log p of the words and EOS from the left, and of the words and BOS from the right, each in
-    the order of the text.
-    """
+    """log p of words and EOS from the left, of words and BOS from the right."""
     lm, vocabulary = load_model(directory)
     words = vocabulary.words
     split = words.split(vocabulary.encode(text))

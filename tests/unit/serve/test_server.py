@@ -18,7 +18,9 @@ from lmtools.ngram import build
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.score import load
 from lmtools.serve.chooser import Answer
-from lmtools.serve.server import Batcher, Refusal, Server, ServiceMetrics, Serving
+from lmtools.serve.server import Service as Application
+from lmtools.serve.server import serve
+from lmtools.serve.waiting import Batcher, Refusal, Serving
 from lmtools.text import Normaliser
 
 MOST = 100_000  # bytes of a body
@@ -53,7 +55,6 @@ class Service(Running):
         raise AssertionError("it does not listen")
 
     def ask(self, method, path, content=None, **headers):
-        """Status, headers and content of the answer."""
         client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SILENCE)
         client.request(method, path, content, headers)
         answer = client.getresponse()
@@ -146,13 +147,26 @@ def test_pages_in_browsers_are_refused(service):
 
 def test_names_of_other_machines_are_refused(service):
     """A page whose name leads to this machine asks without Origin."""
-    for path in ("/health", "/metrics"):
+    for request_ in (("GET", "/health"), ("GET", "/metrics"), ("POST", "/rescore", body("u"))):
         for host in ("localhost", "127.0.0.1:8000", "[::1]:80", "gpu-1:8000"):
-            assert service.ask("GET", path, Host=host)[0] == 200
+            assert service.ask(*request_, Host=host)[0] == 200
         for host in ("a.example", "a.example:8000", "127.0.0.1.a.example", "localhost.a"):
-            status, _, content = service.ask("GET", path, Host=host)
+            status, _, content = service.ask(*request_, Host=host)
             assert status == 403 and "ask by the address, or localhost" in content
     assert service.send(b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_a_key_is_asked_for(words, monkeypatch):
+    monkeypatch.setenv("LMTOOLS_API_KEY", "s\u00e9same")
+    with Service(*words, "--set", "port=0") as service:
+        service.listen()
+        for shown in ({}, {"Authorization": "Bearer sesame"}, {"Authorization": "s\u00e9same"}):
+            status, headers, content = service.ask("POST", "/rescore", body("u"), **shown)
+            assert status == 401 and headers["WWW-Authenticate"] == "Bearer"
+            assert "LMTOOLS_API_KEY" in content and "same" not in content
+        shown = {"Authorization": "Bearer s\u00e9same".encode()}
+        assert service.ask("POST", "/rescore", body("u"), **shown)[0] == 200
+        assert service.ask("GET", "/health")[0] == 200
 
 
 def test_no_descriptors_are_told_in_one_line(words):
@@ -171,16 +185,20 @@ def test_no_descriptors_are_told_in_one_line(words):
     assert b"Too many open files; raise ulimit -n" in err
 
 
-START = b"POST /rescore HTTP/1.1\r\n"
+START = b"POST /rescore HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+PIECES = b"Transfer-Encoding: chunked\r\n\r\n"
 HOSTILE = {
     "no HTTP": ((b"\x16\x03\x01\0\xff\r\n\r\n",), b"400"),
     "a million bytes of headers": ((START, b"a: b\r\n" * 170_000), b"431"),
     "one endless header": ((START, b"a: " + b"b" * 1_000_000), b"431"),
     "a header without name": ((START + b": b\r\n\r\n",), b"400"),
     "two lengths": ((START + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n",), b"400"),
-    "no length": ((START + b"\r\n",), b"411"),
-    "a length below 0": ((START + b"Content-Length: -1\r\n\r\n",), b"411"),
-    "pieces": ((START + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n\r\n",), b"411"),
+    "no length": ((START + b"\r\n",), b"400"),
+    "a length below 0": ((START + b"Content-Length: -1\r\n\r\n",), b"400"),
+    "pieces": ((START + PIECES + b"1\r\n{\r\n0\r\n\r\n",), b"400"),
+    "no pieces": ((START + PIECES + b"{}\r\n",), b"400"),
+    "pieces without end": ((START + PIECES, *[b"3e8\r\n" + b" " * 1000 + b"\r\n"] * 150), b"413"),
+    "half a piece": ((START + PIECES + b"3e8\r\n   ",), b"408"),
     "a huge length": ((START + b"Content-Length: 99999999999999999\r\n\r\n",), b"413"),
     "half a body": ((START + b"Content-Length: 99\r\n\r\n{",), b"408"),
     "half a header": ((START + b"Content-Le",), b"408"),
@@ -244,7 +262,7 @@ def ask_all(bodies, **options) -> tuple[list, list[int]]:
     chooser = SlowChooser()
 
     async def run():
-        batcher = Batcher(chooser, Serving(**options), ServiceMetrics())
+        batcher = Batcher(chooser.answer, Serving(**options))
         working = asyncio.create_task(batcher.run())
         first = asyncio.create_task(batcher.ask(bodies[0]))
         await asyncio.sleep(0.1)  # it is under way
@@ -281,7 +299,7 @@ def test_who_keeps_a_connection_delays_no_end(capsys):
 
     async def run() -> bytes:
         chooser = SlowChooser()
-        running = asyncio.create_task(Server(chooser, Serving(port="0"), MOST).run())
+        running = asyncio.create_task(serve(Application(chooser, Serving(port="0"), MOST)))
         while not (port := re.search(r":(\d+)\n", capsys.readouterr().err)):
             await asyncio.sleep(0.01)
         reader, writer = await asyncio.open_connection("127.0.0.1", int(port[1]))

@@ -127,9 +127,7 @@ def test_read_by_the_layout_alone(word, tmp_path):
 
 @pytest.mark.parametrize("spec", ["librispeech", "librispeech:language=tr", "whisper-english"])
 def test_the_header_has_the_normaliser(tmp_path, spec):
-    """Settings that came later stand in it only where they are used: shards have the names they
-    had.
-    """
+    """Later settings stand in it only where used: shards keep their names."""
     normaliser = parse_normaliser(spec)
     subword = train("word", ["a dawn twenty one"], None, normaliser, tmp_path / "sw")
     binarise([write(tmp_path / "t", LINES)], subword, tmp_path / "t.bin")
@@ -229,9 +227,7 @@ def test_interrupted_reading_keeps_the_old_file(word, tmp_path):
 
 
 def test_memory_is_bounded(subwords, tmp_path, monkeypatch):
-    """Three times the text needs no more memory at its peak, which is far below the size of the
-    result.
-    """
+    """Three times the text needs no more memory, far below the result's size."""
     monkeypatch.setattr(blocks, "SIZE", 4000)
     peaks = []
     for repeats in (20_000, 60_000):

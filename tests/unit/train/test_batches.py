@@ -85,9 +85,7 @@ shards = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=12), min_siz
 
 @given(shards, st.integers(11, 60), st.integers(0, 3))
 def test_each_epoch_reads_each_shard_once_and_whole(sizes, budget, seed):
-    """Shard by shard, in an order that differs from epoch to epoch; a step asked for by itself is
-    that of a run from the beginning.
-    """
+    """Shard by shard, in another order an epoch; any step is that of a whole run."""
     number = itertools.count()
     text = Shards([[np.full(n, next(number)) for n in shard] for shard in sizes])
 

@@ -32,7 +32,6 @@ def read_events(directory) -> dict[str, list[tuple[int, float]]]:
 
 
 def read_metrics(directory, name: str) -> list[tuple[int, float]]:
-    """Steps and values of a metric."""
     rows = read_log(directory, name)
     return [(row["step"], pytest.approx(row[name], abs=1e-5)) for row in rows]
 

@@ -73,10 +73,8 @@ print(ends)
 
 
 def test_killed_at_any_step_and_resumed_gives_the_same_bytes(pairs, tmp_path):
-    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one
-    that never stopped; of text, and of pairs.
-
-    Each is a process of its own, forked by one that has imported all that takes seconds.
+    """SIGKILL before, between and after checkpoints, and SIGTERM, against one run that never
+    stopped; of text, and of pairs, in forks.
     """
     kills = ((3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL))
     steps = [("whole", -1, 0), *(("pieces", step, int(sig)) for step, sig in kills)]
@@ -140,9 +138,7 @@ CORPORA = {"elmo": "-spelled", "cuts": "-cuts"}
 def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
     spelled, tmp_path, train_in_parts, family
 ):
-    """Within a process: stopped before and after a checkpoint, and by SIGTERM in the second
-    epoch.
-    """
+    """Stopped before and after a checkpoint, and by SIGTERM in the second epoch."""
     some = dataclasses.replace(settings("causal", epochs=2, steps=17), **FAMILIES[family])
     corpora = [spelled / f"{part}{CORPORA.get(family, '')}.bin" for part in ("train", "valid")]
     if "shards" in family:
@@ -568,9 +564,7 @@ def test_weights_are_saved_once(trained):
 
 
 def test_machine_and_facts_stand_beside_the_weights(corpora, tmp_path):
-    """In config.yaml, not in the weights: equal weights are equal files wherever they were
-    trained; and a directory of an older version, which says neither, is as complete.
-    """
+    """In config.yaml: equal weights are equal files; older directories say neither."""
     out = tmp_path / "lm"
     how = settings("causal", steps=2, criterion="ce-is", output={"samples": 9})
     train(how, *corpora, out, "cpu")

@@ -57,9 +57,7 @@ def step(lm, optimiser, seed, longest=0.0):
     ("family", "name"), [*((family, "sgd") for family in OBJECTIVE), ("lstm", "adagrad")]
 )
 def test_sparse_gradients_change_nothing(family, name, tied):
-    """The same updates with the gradients dense and sparse, clipped, embedding and output matrix
-    shared or not.
-    """
+    """Equal updates, dense and sparse, clipped, embedding and output shared or not."""
     weights = []
     for sparse in (False, True):
         lm = model(family, tied=tied, name=name, lr=0.5, sparse=sparse)
@@ -118,9 +116,7 @@ def test_an_optimiser_goes_on_to_the_bit(tmp_path, name):
 
 
 def test_a_full_criterion_with_a_sparse_embedding():
-    """A table that is looked up sparsely and multiplied as a whole has a dense gradient; apart, the
-    embedding's is sparse.
-    """
+    """A table that is also multiplied has a dense gradient; apart, a sparse one."""
     shared, apart = (
         model(criterion="softmax", tied=tied, name="sgd", lr=0.1, sparse=True)
         for tied in (True, False)
@@ -152,9 +148,7 @@ def moved(name, decay, gradients):
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_nag_is_the_plain_recursion(decay):
-    """In the form of Sutskever et al. (2013): the model holds the point theta + mu v that looks
-    ahead, and v is rescaled with the rate.
-    """
+    """As Sutskever et al. (2013): the model holds the point theta + mu v."""
     gradients = list(np.random.default_rng(0).normal(size=(len(RATES), 3, 2)))
     point, velocity, last = np.ones((3, 2)), np.zeros((3, 2)), RATES[0]
     for found, rate, gradient in zip(moved("nag", decay, gradients), RATES, gradients, strict=True):

@@ -335,9 +335,7 @@ def changed(before, after) -> set[str]:
 
 
 def continued(model, source, tiny, out, **changes):
-    """The directory of a training that goes on from `source` for a few steps, badly enough
-    regularised to change everything that it may.
-    """
+    """A training that goes on from `source`, regularised to change all that it may."""
     optim = Optim(lr=5e-3, warmup=0, decay="none", weight_decay=0.0)
     some = settings(model, **{"steps": 4, "valid_every": 1, "optim": optim, **changes})
     train(some, tiny / "train.bin", tiny / "train.bin", out, "cpu", source)

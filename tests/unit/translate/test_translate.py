@@ -286,4 +286,4 @@ def test_what_does_not_fit_is_refused(copier, files, capsys, more, message):
 
 def test_a_left_to_right_model_is_refused(trained, files, capsys):
     assert translate(files, trained["causal"]) == 1
-    assert "causal: no translation model; give what lmtools train" in capsys.readouterr().err
+    assert "causal: no translation model; train one" in capsys.readouterr().err

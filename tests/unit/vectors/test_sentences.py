@@ -95,9 +95,7 @@ def test_vectors_are_the_pooled_states_of_each_sentence(trained, family, pool, b
 
 
 def test_the_state_of_a_tta_token_has_not_seen_it(trained):
-    """The encoder's one pass gives what masking every position in its turn would: no state depends
-    on its own token.
-    """
+    """One pass gives what masking every position in its turn would."""
     lm, subword = load_model(trained["tta"])
     ids = subword.encode("the king came to the city")
     other = [*ids[:2], (ids[2] + 1 - 5) % 20 + 5, *ids[3:]]

@@ -16,9 +16,7 @@ from lmtools.vectors.similarity import Correlation, cosines, pearson, spearman, 
 
 
 def sample(seed: int, n: int, *weights: float) -> np.ndarray:
-    """Gold (n,) and a column a weight, correlated with it the more the larger the weight: (1 +
-    weights, n).
-    """
+    """Gold (n,) and columns that are correlated with it by weight: (1 + weights, n)."""
     rng = np.random.default_rng(seed)
     gold = rng.normal(size=n)
     return np.stack([gold, *(weight * gold + rng.normal(size=n) for weight in weights)])
@@ -104,7 +102,6 @@ columns = st.integers(4, 20).flatmap(
 
 
 def varied(*lists) -> list[np.ndarray]:
-    """Arrays that all vary."""
     assume(all(len(set(values)) > 1 for values in lists))
     return list(map(np.array, lists))
 
@@ -171,9 +168,7 @@ def test_williams_rejects_as_often_as_it_says_and_finds_differences():
 
 
 def test_williams_at_the_edges():
-    """Opposite sides, where the textbook's formula is 0 / 0 and tends to t = r sqrt((n-3)/(1-r^2)),
-    and gold itself as a side.
-    """
+    """Opposite sides, where 0 / 0 tends to t = r sqrt((n-3)/(1-r^2)), and gold itself."""
     gold, first = sample(7, 10, 0.4)
     r = by_sums(gold, first)
     limit = 2 * stats.t.sf(abs(r) * math.sqrt(7 / (1 - r * r)), 7)
@@ -193,10 +188,10 @@ def test_williams_at_the_edges():
             "3 sentence pairs; a correlation with its interval takes at least 4",
         ),
         ([], [], "0 sentence pairs; "),
-        ([2.5] * 5, range(5), "people's similarities are all 2.5; a constant"),
-        (range(5), [0] * 5, "the values are all 0; a constant"),
-        (range(5), [0.1, 0.1, 0.1, 0.1, 0.1 + 1e-17], "the values are all 0.1; a constant"),
-        (range(5), 1 + 1e-15 * np.arange(5), "the values are all 1; a constant"),
+        ([2.5] * 5, range(5), "people's similarities are all 2.5; give"),
+        (range(5), [0] * 5, "the values are all 0; give"),
+        (range(5), [0.1, 0.1, 0.1, 0.1, 0.1 + 1e-17], "the values are all 0.1; give"),
+        (range(5), 1 + 1e-15 * np.arange(5), "the values are all 1; give"),
         (
             range(5),
             [0, 1, math.nan, 2, math.nan],
@@ -227,9 +222,7 @@ def test_cosines_are_scipys(dtype):
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 1000), st.integers(-300, 300))
 def test_equal_rows_give_exactly_one(width, seed, exponent):
-    """Whatever the width, size and layout of the arrays, and exactly minus one for opposite
-    rows.
-    """
+    """Whatever the width, size and layout, and minus one for opposite rows."""
     rows = np.random.default_rng(seed).normal(size=(7, width)) * 10.0**exponent
     assert (cosines(rows, rows) == 1).all() and (cosines(rows, np.asfortranarray(rows)) == 1).all()
     assert (cosines(rows, -rows) == -1).all() and (

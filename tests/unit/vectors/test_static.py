@@ -26,7 +26,6 @@ LINES = [f"{word} {' '.join(map(repr, vector))}" for word, vector in VECTORS.ite
 
 
 def written(path, lines, opener=open) -> str:
-    """The path, with these lines in the file."""
     with opener(path, "wt", encoding="utf-8", newline="") as stream:
         stream.writelines(f"{line}\n" for line in lines)
     return str(path)
@@ -148,7 +147,7 @@ def test_the_signature_is_of_file_and_normaliser(file, tmp_path):
         (["a 1 2 3", "the 1 x 3"], ":2: 'x' is not a number; "),
         (["a 1 2 3", "the 1 nan 3"], ":2: 'nan' is not a number; "),
         (["a 1 2 3", "the 1 1e39 3"], ":2: '1e39' is not a number; "),
-        (["3 2", "the 1 2", "a 1 2"], ": 2 words, but line 1 says 3; "),
+        (["3 2", "the 1 2", "a 1 2"], ": 2 words, line 1 says 3; "),
         (["THE 1 2 3"], ": none of the 2 words of the texts, as 'the', is there; "),
     ],
 )

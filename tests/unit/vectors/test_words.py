@@ -37,7 +37,6 @@ def subwords(tmp_path_factory):
 
 
 def made(model, subword, layers=None, rows=None, longest=64) -> WordVectors:
-    """Word vectors of a random model."""
     torch.manual_seed(0)
     arch = settings(model).arch
     some = settings(model, arch=arch | {"positions": longest} if "positions" in arch else arch)

@@ -8,6 +8,7 @@ import shutil
 from itertools import pairwise
 from pathlib import Path
 
+import fake_listener
 import fake_recogniser
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from lmtools.cli import VERBS, main
 from lmtools.decode import recognisers
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.lattices import slf
+from lmtools.transcribe import transcriber
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.commands import find_module
 
@@ -88,8 +90,8 @@ def home(tmp_path_factory):
             for place, (a, b) in enumerate(pairwise(WORDS))
         )
         Path("pairs.tsv").write_text("\n".join(rows) + "\n")
-        for name in ("whisper-base", "vosk-model-en", "recordings"):
-            Path(name).mkdir()
+        for name in ("whisper-base", "tools/asr/whisper-base", "vosk-model-en", "recordings"):
+            Path(name).mkdir(parents=True)
             Path(name, "model").write_text("the\n")
         Path("recordings/model").unlink()
         for path in ("a.wav", "recordings/b.wav"):
@@ -99,6 +101,7 @@ def home(tmp_path_factory):
         )
         for name in ("whisper", "vosk"):
             patch.setitem(recognisers.RECOGNISERS, name, kind)
+        patch.setattr(transcriber, "listen", fake_listener.listen)
         yield home
 
 

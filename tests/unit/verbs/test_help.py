@@ -24,7 +24,6 @@ def parsers(verb: str) -> dict[str, Parser]:
 
 
 def printed(capsys, *words: str) -> str:
-    """The help that a command prints."""
     with pytest.raises(SystemExit) as done:
         main([*words])
     assert done.value.code == 0
@@ -32,7 +31,6 @@ def printed(capsys, *words: str) -> str:
 
 
 def name(action: argparse.Action) -> str:
-    """The long name of an option."""
     return action.option_strings[-1]
 
 

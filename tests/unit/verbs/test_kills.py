@@ -115,9 +115,7 @@ def test_a_worker_is_killed(home, trained, name, pause):
 
 @pytest.mark.parametrize("killed", ["worker", "parent", "both", "interrupted"])
 def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
-    """Of a run that ends early, up to what a second brings; what is there are the scores of a run
-    without a cache.
-    """
+    """Of a run that ends early up to a second's; all are a plain run's scores."""
     with Verb("score", home, trained["masked"].parent) as verb:
         place = Path(f"{verb.out}.cache")  # of its own: what others computed leaves nothing to do
         until = time.monotonic() + 3 * PATIENCE

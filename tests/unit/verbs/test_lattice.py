@@ -44,9 +44,7 @@ def lm(trained, tiny, tmp_path_factory):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A directory with five lattices as SLF (`l`), references (`ref`, one shared by two lattices'
-    words) and Kaldi's words.txt.
-    """
+    """Five lattices as SLF (`l`), references (`ref`), and Kaldi's words.txt."""
     monkeypatch.chdir(tmp_path)
     made = [
         dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}")
@@ -363,9 +361,7 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
 
 
 def test_the_old_model_is_taken_out_of_a_kaldi_lattice(here, lm, capsys):
-    """What `lm` gains `graph` loses, and the new model takes its place; the result is again a Kaldi
-    lattice.
-    """
+    """What `lm` gains `graph` loses, and the new model takes its place, in Kaldi's form."""
     arcs = [Arc(0, 1, "the", {"graph": -5.0, "am": -1.0}),
     Arc(1, 2, "king", {"graph": -6.0, "am": -2.0}),
             Arc(0, 2, "queen", {"graph": -4.0, "am": -3.0})]  # fmt: skip
@@ -464,10 +460,7 @@ MISTAKES = [
     ),
     ("--text-out o --weights am=1,new=1", "no language model to rescore lattices with; name one"),
     ("--text-out o --weights am=1,new=1 --lm new=none", "none: no such language model"),
-    (
-        "--text-out o --weights am=1 --lm new=LM",
-        "no weight for 'new'; give all language models one",
-    ),
+    ("--text-out o --weights am=1 --lm new=LM", "no weight for 'new'; give all"),
     (
         "--text-out o --weights am=1,x=1,new=1 --lm new=LM",
         "u20: no score 'x' in the lattice; give weights to some of: am, lm, words",
@@ -503,7 +496,7 @@ MISTAKES = [
     ),
     (
         "--out o.slf --weights am=1,new=1 --lm new=LM",
-        "o.slf: holds one lattice, and there are more; give the name of a directory",
+        "o.slf: holds one lattice of several; give a directory",
     ),
     pytest.param(
         "--out o --to wcn --weights am=1,new=1 --lm new=LM",

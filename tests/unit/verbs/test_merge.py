@@ -50,7 +50,6 @@ def home(tiny, trained, tmp_path, monkeypatch):
 
 
 def made(out: str) -> dict[str, bytes]:
-    """The bytes of an output."""
     found = [path for path in Path().rglob("*") if path.is_file() and path.parts[0].startswith(out)]
     return {str(path).replace(out, "", 1): path.read_bytes() for path in found}
 
@@ -67,7 +66,6 @@ def test_parts_have_the_bytes_of_one_run(home, capsys, name):
 
 
 def part(number: int, count=3, out="two", lm="tta") -> int:
-    """Make a part of scores."""
     return main([*split(f"{SCORE} lm/{lm} --out {out} --shard"), f"{number}/{count}"])
 
 
@@ -159,15 +157,12 @@ def test_refused(home, capsys, monkeypatch):
 
 
 def lmtools(*words) -> subprocess.CompletedProcess:
-    """Run the command."""
     command = [sys.executable, "-m", "lmtools", *words]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_a_program_makes_the_parts(home, tmp_path):
-    """Of all columns of an experiment, with the bytes of one process; one that fails is named, and
-    the same command makes what is missing.
-    """
+    """Of an experiment's columns, with one process' bytes; a failed one is named, mended."""
     Path("e.yaml").write_text("columns: {tta: {}, risk: {utility: wer}, causal: {}}\nsystems: {}\n")
     words = split(
         "score --experiment e.yaml --nbest n.jsonl --cache none --device cpu --lm lm/{lm}"

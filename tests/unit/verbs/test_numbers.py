@@ -51,7 +51,6 @@ def test_no_option_has_a_type_of_its_own():
 
 
 def wrong(kind) -> list[str]:
-    """What the type refuses."""
     texts = ["x", "nan", "1e400", "", "9" * 5000, "-1e400"]
     texts += [] if kind in SIGNED else ["-2"]
     texts += ["0"] if kind in FROM_ONE else []

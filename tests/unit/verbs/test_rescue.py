@@ -54,7 +54,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def commands() -> list[list[str]]:
-    """The words of the commands in the log."""
     lines = re.findall(r"^lmtools (.*)", Path("out/rescue.log").read_text(), re.MULTILINE)
     return [shlex.split(line) for line in lines]
 

@@ -87,9 +87,7 @@ def test_score_answers_each_list(lm, capsys):
 
 
 def test_score_in_a_pipe_of_kaldi_tables(lm, capsys):
-    """An utterance ends where the next one begins, so that its costs are there after the first line
-    of that one.
-    """
+    """An utterance ends where the next begins: its costs are there one line later."""
     wanted = expected(lm, capsys)
     lines = [
         [f"{nbest.utt}-{n} {hyp.text}\n" for n, hyp in enumerate(nbest.hyps, 1)] for nbest in LISTS
@@ -134,7 +132,6 @@ def test_rescoring_lattices_in_a_pipe(lm):
 
 
 def given(monkeypatch, content: bytes):
-    """Standard input with this content."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 

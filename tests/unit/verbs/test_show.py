@@ -151,9 +151,7 @@ words = st.lists(st.sampled_from("abc"), max_size=6)
 
 @given(words, words)
 def test_marks_say_both_texts(ref, hyp):
-    """Without the marked insertions a hypothesis is the reference, and the other way round; colours
-    mark the same steps.
-    """
+    """Without marked insertions a hypothesis is the reference, and the reverse."""
     errors, text = mark_errors(" ".join(ref), " ".join(hyp), "wer", PLAIN)
     assert re.sub(r"\{\+\w\+\}|\[-|-\]", "", text).split() == ref
     assert re.sub(r"\[-\w-\]|\{\+|\+\}", "", text).split() == hyp

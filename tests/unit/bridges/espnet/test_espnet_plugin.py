@@ -90,9 +90,7 @@ def both(request, tmp_path_factory):
 
 
 def expected(scorer, prefix: list[int]) -> np.ndarray:
-    """log p of every ESPnet token after the tokens `prefix`, each by a pass of its own over a
-    sentence.
-    """
+    """log p of every ESPnet token after `prefix`, each by a pass over a sentence."""
     vocabulary = {word: i for i, word in enumerate(scorer.subword.vocabulary)}
     ids = [vocabulary.get(TOKENS[i], UNK) for i in prefix]
     follow = [vocabulary.get(token, UNK) for token in TOKENS[1:-1]]
@@ -101,9 +99,7 @@ def expected(scorer, prefix: list[int]) -> np.ndarray:
 
 
 def test_incremental_scores_are_those_of_whole_sentences(both):
-    """A search over three branches: scores after every prefix equal ours, one by one and in a
-    batch, and forward's.
-    """
+    """Scores after every prefix of three branches are ours, one by one and batched."""
     scorer, lm = both
     sos = len(TOKENS) - 1
     ys, states = torch.tensor([[sos]]), [None]

@@ -97,9 +97,7 @@ def test_forms_come_before_punctuation(examine):
 
 
 def test_errors_of_accents_are_errors(examine):
-    """What makes words of other meaning the same is named only where one side lacks
-    accents, or most errors are of them.
-    """
+    """What makes other words the same is named only where most errors are of accents."""
     assert "--unify" not in examine(
         [("où est le forêt verte dans", "où est la foret rouge où")] * 8
     )

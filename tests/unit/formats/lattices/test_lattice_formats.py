@@ -257,7 +257,6 @@ SAMPLES = {
     ),
 }
 
-
 SAMPLES = {name: text for name, text in SAMPLES.items() if name in lattices.LATTICES}
 
 

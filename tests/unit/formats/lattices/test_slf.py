@@ -173,9 +173,7 @@ def test_other_scores_keep_their_names(tmp_path):
 
 @pytest.mark.parametrize("which", [0, 7])
 def test_mini_lattices_have_the_scores_of_their_lists(tmp_path, which):
-    """The best acoustic score of each listed hypothesis, searched in the lattice, is the list's
-    (rounded to two digits).
-    """
+    """Each hypothesis' best acoustic score in the lattice is the list's, rounded."""
     with lzma.open(MINI / "dev.nbest.jsonl.xz", "rt") as lines:
         (tmp_path / "x.jsonl").write_text(
             [line for _, line in zip(range(which + 1), lines, strict=False)][-1]

@@ -9,7 +9,6 @@ from lmtools.types import TOTAL, Hypothesis, NBest
 REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/moses.nbest.xz"
 moses = FORMATS["moses"]
 
-
 NEW = (
     "0 ||| blue finch . ||| LM0= -41.3 TM0= -6.7 -1.2 WordPenalty0= -3 ||| -14.6 ||| 0-0 1-1"
     " ||| x\n"

@@ -28,9 +28,7 @@ def build(name, drawing="replacement", samples=256):
 
 
 def trained(output, steps=400, lr=0.1):
-    """The criterion after training on the table; parameters are averaged over the last half, in
-    which noise is all that moves them.
-    """
+    """The trained criterion, parameters averaged over the last half."""
     output.generator = torch.Generator().manual_seed(0)
     optimiser = torch.optim.Adam(output.parameters(), lr=lr, betas=(0.9, 0.99), foreach=True)
     mean = [torch.zeros_like(p) for p in output.parameters()]

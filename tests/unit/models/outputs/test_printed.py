@@ -34,9 +34,7 @@ def states(count):
 
 
 def expected_loss(output, tenths):
-    """The exact expected loss of a context, over all noise sets; the next id is c in `tenths`[c] of
-    ten cases.
-    """
+    """The exact expected loss over all noise sets; the next id is c in `tenths`[c] of ten."""
     targets = EVERY.repeat_interleave(torch.tensor(tenths))
     chances = output.noise[SETS].prod(1) * ORDERS
     losses = [output.loss(states(10), targets, drawn) for drawn in SETS]

@@ -49,9 +49,7 @@ def batch(dtype=torch.float64, size=V, count=N):
 
 
 def plain(name, output, states, targets, drawn, expected):
-    """The sum over targets of the paper's loss, from all of z (N, V) and how often each id was
-    drawn (V,).
-    """
+    """The paper's loss summed over targets, from all of z (N, V) and draws (V,)."""
     z, times = states @ output.weight.T + output.bias, torch.bincount(drawn, minlength=V).double()
     family, kind = name.split("-", 1)
     compensation = output.inflation.item()

@@ -38,9 +38,7 @@ def page(reported) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(exp):
-    """For each utterance of the test set: id, errors of the first pass, errors of T-TA, and all
-    that is searched.
-    """
+    """Of each tested utterance: id, errors of the first pass and T-TA, what is searched."""
     data = browser_data(collect_rescoring(exp).browsed)
     names = [name for name, _ in data["systems"]]
     base, system = names.index("@first"), names.index("tta")
@@ -71,9 +69,7 @@ def dom(path: Path, **state) -> str:
 
 
 def driven(page: Path, folder: Path, script: str) -> str:
-    """The document after `script` acted on it, which the page's policy would not let in: it is
-    taken out.
-    """
+    """The document after `script`, for which its policy is taken out."""
     source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
     copy = folder / "driven.html"
     copy.write_text(source.replace("</body>", f"<script>{script}</script></body>"))

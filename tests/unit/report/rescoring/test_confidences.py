@@ -33,9 +33,7 @@ def network_of(utt: str, text: str, rng) -> ConfusionNetwork:
 
 @pytest.fixture(scope="module")
 def marked(exp, tmp_path_factory):
-    """An experiment with calibrated networks of T-TA's words, a ctm of the n-gram's, and networks
-    of a system that has no texts.
-    """
+    """An experiment with calibrated networks, a ctm, and networks without texts."""
     home = tmp_path_factory.mktemp("marked")
     shutil.copytree(exp.parent, home, dirs_exist_ok=True)
     rng = random.Random(3)

@@ -278,7 +278,6 @@ def test_where_models_were_trained_is_told_once():
 
 
 def write_stage(home: Path, name: str, started: str, command: str) -> None:
-    """The manifest of a stage."""
     path = home / f"stages/{name}.json"
     path.parent.mkdir(exist_ok=True)
     number = int(name.rpartition("-")[2])

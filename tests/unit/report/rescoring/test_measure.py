@@ -14,9 +14,7 @@ from lmtools.types import Hypothesis
 
 
 def wer(pairs) -> float:
-    """jiwer's WER in per cent of (reference, hypothesis) pairs; it takes no empty references, so
-    errors there are added by hand.
-    """
+    """jiwer's WER in per cent of pairs, with errors of empty references added."""
     spoken = [(ref, hyp) for ref, hyp in pairs if ref]
     counts = jiwer.process_words([ref for ref, _ in spoken], [hyp for _, hyp in spoken])
     extra = sum(len(hyp.split()) for ref, hyp in pairs if not ref)

@@ -3,13 +3,19 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from unit.report.conftest import collect_rescoring, titled
 
 from lmtools.base.seal import write_json
-from lmtools.report.rescoring_tables import main_table, main_tables, span
+from lmtools.evaluate.significance import flip_signs, holm
+from lmtools.formats import kaldi_text
+from lmtools.report.main_tables import main_table, main_tables
+from lmtools.report.rescoring_tables import span
 from lmtools.report.rows import rows_of_set
+from lmtools.report.style import load_style
 from lmtools.report.table import probability
+from lmtools.rescoring.experiment import read_experiment
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +37,30 @@ def test_systems_are_compared_with_the_tuned_first_pass(report):
     assert shown["T-TA"] == probability(found) != "-"
     assert {shown[name] for name in ("first pass", "oracle", "first pass, tuned")} == {"-"}
     assert any("with tuned weights and no LM" in note for note in table.notes)
+
+
+def test_whole_groups_and_what_was_planned(exp, tmp_path):
+    """Two speakers: with both, sign flips have 1 or 0.5. Holm's values are those of the others."""
+    test = collect_rescoring(exp).lists.sets[1]
+    utts = list(test.refs.refs)
+    speakers = {utt: "ann" if place < 10 else "bob" for place, utt in enumerate(utts)}
+    kaldi_text.write(speakers, tmp_path / "utt2spk.test")
+    (tmp_path / "e.yaml").write_text(
+        f"groups: speaker={tmp_path}/utt2spk.{{set}}\nplanned: [tta]\nsystems: {{tta: []}}\n"
+    )
+    style = load_style(None, read_experiment(tmp_path / "e.yaml"))
+    (table,) = main_tables(collect_rescoring(exp, style=style))
+    statistics = [test.results[name].statistics for name in ("tta", "@first")]
+    halves = [np.array([part[:10].sum(0), part[10:].sum(0)]) for part in statistics]
+    expected = flip_signs(*halves, "wer", 1)
+    assert expected in (0.5, 1)
+    assert column(table, "p (speaker flips)")["T-TA"] == probability(expected)
+    assert column(table, "p (speaker bootstrap)")["T-TA"] != "-"
+    shown = column(table, "p (Holm)")
+    assert shown.pop("T-TA") == "planned" and shown.pop("oracle") == shown.pop("first pass") == "-"
+    others = [r.pairs.p for name, r in test.results.items() if name[0] != "@" and name != "tta"]
+    assert sorted(shown.values()) == sorted(map(probability, holm(others)))
+    assert f"p (MAPSSWE) of the {len(others)} comparisons" in table.notes[-1]
 
 
 def test_only_dev_is_judged_where_there_is_nothing_else(exp):

@@ -31,9 +31,7 @@ MINUTES = {"causal": 900.0, "masked": 1800.0, "tta": 1750.0}
 def sts_experiment(
     home: Path, corpus: str = "stsb", quality=QUALITY, sizes=SIZES, speed: bool = True
 ) -> Path:
-    """The path of an experiment directory `home`/exp, complete in all parts of the contract; corpus
-    mini has grades of similarity.
-    """
+    """The path of home/exp, complete in all parts; mini has grades of similarity."""
     rng, exp = np.random.default_rng(1), home / "exp"
     for name, size in sizes.items():
         coarse = corpus == "mini"
@@ -56,9 +54,7 @@ def sts_experiment(
 
 
 def judged(name: str, system: str, gold: np.ndarray, layers, rng) -> dict:
-    """What `lmtools sts --out` writes of a system whose cosines hold so much of `gold` in each
-    layer.
-    """
+    """What `lmtools sts --out` writes of cosines with so much of `gold` a layer."""
     rows = []
     for number, share in layers.items():
         noisy = share * (gold - gold.mean()) / gold.std() + math.sqrt(
@@ -98,9 +94,7 @@ def row(number: int, gold: np.ndarray, cosines: np.ndarray) -> dict:
 
 
 def bench(rng) -> dict:
-    """What `lmtools bench score --set representation=true` writes: run times of one sentence by
-    length, and batches.
-    """
+    """What the benchmark of representations writes: run times by length and batch."""
     rows = []
     models = {"causal": (0.9, 0.3), "masked": (1.1, 1.2), "masked-shared": (1.0, 1.0)}
     models |= {"masked-intact": (0.92, 0.3), "tta": (0.9, 0.32)}

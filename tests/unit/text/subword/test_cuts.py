@@ -44,7 +44,6 @@ def every_cut(text, scores):
 
 
 def chances(spelled, word, alpha):
-    """The chance of each cut, by counting all of them."""
     processor = spelled.pieces_model.processor
     scores = {p: processor.get_score(processor.piece_to_id(p)) for p in spelled.vocabulary[5:]}
     weights = {c: math.exp(alpha * score) for c, score in every_cut(f"▁{word}", scores).items()}

@@ -100,9 +100,7 @@ def test_same_as_sentencepiece_on_whole_sentences(models, scheme):
 
 
 def test_words_and_characters_are_sorted_by_frequency(models):
-    """An independent count: ids follow falling counts, ties the alphabet; the count stands beside
-    each in vocab.txt.
-    """
+    """An independent count: ids by falling counts, ties by the alphabet."""
     subwords, folder = models
     lines = [line for line in map(NORMALISERS["librispeech"], LINES) if line]
     counts = Counter(" ".join(lines).split())
@@ -223,7 +221,7 @@ def test_long_words_neither_break_learning_nor_encoding(tmp_path):
         ),
         ("bpe", LINES, None, {}, "give --vocab-size"),
         ("bpe", LINES, 80, {"min_count": 2}, "--min-count is for word and char"),
-        ("word", LINES, 5, {}, "no room beside its 5 specials"),
+        ("word", LINES, 5, {}, "no room beside 5 specials"),
         ("bpe", ["", " "], 80, {}, "holds no sentence"),
         ("word", ["", " "], 80, {}, "holds nothing that occurs 1 times"),
         ("char", [], None, {}, "holds nothing that occurs 1 times"),

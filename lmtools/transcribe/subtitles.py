@@ -1,0 +1,178 @@
+"""Words with times laid out as subtitles: two lines of 42 columns, as long on the screen as they
+take to read.
+
+Breaks are where they cost least over the whole recording (dynamic programming over words): after a
+sentence, a comma or a pause rather than inside a phrase; no subtitle short, long or fast to read
+where another break avoids it. The limits are those of common guides for subtitles.
+"""
+
+import math
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from lmtools.transcribe.timed import TimedText
+
+COLUMNS, LINES = 42, 2  # of a subtitle
+SPEED = 17.0  # columns a second that are read with ease
+LONGEST, SHORTEST = 7.0, 1.0  # seconds of a subtitle
+APART = 0.08  # seconds between two, two frames
+PAUSE = 1.0  # seconds of silence, at which a subtitle ends
+ENDS, HALTS = (".", "?", "!", "…", "。", "？", "！"), (",", ";", ":", "、", "，")
+AFTER_HALT, INSIDE = 1.0, 4.0  # what a break costs after a phrase, after any other word
+EACH = 2.0  # what a subtitle costs, so that there are few
+HASTE = 4.0  # what a second costs that is lacking to read it
+
+
+@dataclass(frozen=True)
+class Cue:
+    """A subtitle: its lines in `text`, from `start` to `end` in seconds."""
+
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What no break divides: a word, or a part of one that is longer than a line; `space`: whether
+    a space goes before it; `last`: whether a segment ends with it.
+    """
+
+    start: float
+    end: float
+    text: str
+    space: bool = True
+    last: bool = False
+
+
+def lay_out(segments: Sequence[TimedText], duration: float) -> list[Cue]:
+    """Return the subtitles of a recording, none of which overlaps another."""
+    units = [unit for segment in segments for unit in list_units(segment)]
+    layout, cues = Layout(units), []
+    for first, end in layout.choose_breaks():
+        place = layout.find_break(first, end)
+        lines = [layout.text(*part) for part in ((first, place), (place, end)) if part[0] < part[1]]
+        cues.append(Cue(units[first].start, units[end - 1].end, "\n".join(lines)))
+    return list(give_time(cues, duration))
+
+
+def list_units(segment: TimedText) -> Iterator[Unit]:
+    """Yield the words of a segment, long ones in parts; without words, shares of its time."""
+    words = segment.words or tuple(share_time(segment))
+    for place, word in enumerate(words):
+        parts = list(divide(word.text if isinstance(word, Unit) else word.word))
+        step = (word.end - word.start) / max(len(parts), 1)
+        for number, part in enumerate(parts):
+            start = word.start + number * step
+            last = place == len(words) - 1 and number == len(parts) - 1
+            yield Unit(start, start + step, part, space=number == 0, last=last)
+
+
+def share_time(segment: TimedText) -> Iterator[Unit]:
+    texts = segment.text.split()
+    step = (segment.end - segment.start) / max(sum(map(len, texts)), 1)
+    start = segment.start
+    for text in texts:
+        yield Unit(start, start + step * len(text), text)
+        start += step * len(text)
+
+
+def divide(word: str) -> Iterator[str]:
+    """Yield parts of a word, each of a line at most."""
+    part = ""
+    for letter in word:
+        if width(part + letter) > COLUMNS:
+            yield part
+            part = ""
+        part += letter
+    if part:
+        yield part
+
+
+def width(text: str) -> int:
+    """Return the columns that a text takes, wide letters two."""
+    if text.isascii():
+        return len(text)
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+
+
+class Layout:
+    """Units in a row, and how many columns those before each take."""
+
+    def __init__(self, units: Sequence[Unit]):
+        self.units = units
+        self.before = list(accumulate((unit.space + width(unit.text) for unit in units), initial=0))
+
+    def columns(self, first: int, end: int) -> int:
+        """Return the columns of units in one line."""
+        return self.before[end] - self.before[first] - self.units[first].space
+
+    def text(self, first: int, end: int) -> str:
+        return "".join(" " * unit.space + unit.text for unit in self.units[first:end]).lstrip(" ")
+
+    def find_break(self, first: int, end: int) -> int | None:
+        """Return where the second line begins (`end`: one line holds all), None where two lines
+        cannot: lines of equal length, rather after a comma.
+        """
+        if self.columns(first, end) <= COLUMNS:
+            return end
+        places = [
+            (abs(self.columns(first, place) - self.columns(place, end)) - bonus, place)
+            for place in range(first + 1, end)
+            if max(self.columns(first, place), self.columns(place, end)) <= COLUMNS
+            for bonus in [12 * self.units[place - 1].text.endswith((*ENDS, *HALTS))]
+        ]
+        return min(places)[1] if places else None
+
+    def fits(self, first: int, end: int) -> bool:
+        """Return whether units may stand together: no pause before the last, time and lines."""
+        last, before = self.units[end - 1], self.units[end - 2]
+        if last.start - before.end > PAUSE or last.end - self.units[first].start > LONGEST:
+            return False
+        if self.columns(first, end) > LINES * COLUMNS + 1:
+            return False
+        return self.find_break(first, end) is not None
+
+    def weigh(self, first: int, end: int) -> float:
+        """Return what a subtitle of these units costs: its end inside a phrase, haste, brevity."""
+        last, begin = self.units[end - 1], self.units[first].start
+        cost = EACH
+        if not last.text.endswith(ENDS):
+            cost += AFTER_HALT if last.last or last.text.endswith(HALTS) else INSIDE
+        until = self.units[end].start - APART if end < len(self.units) else last.end + SHORTEST
+        wanted = max(SHORTEST, self.columns(first, end) / SPEED)
+        return cost + HASTE * max(0.0, wanted - max(until - begin, 0.0))
+
+    def choose_breaks(self) -> list[tuple[int, int]]:
+        """Return the first unit of each subtitle and that behind its last, at least cost."""
+        count = len(self.units)
+        best, back = [0.0, *[math.inf] * count], [0] * (count + 1)
+        for first in range(count):
+            for end in range(first + 1, count + 1):
+                if end > first + 1 and not self.fits(first, end):
+                    break
+                cost = best[first] + self.weigh(first, end)
+                if cost < best[end]:
+                    best[end], back[end] = cost, first
+        breaks, end = [], count
+        while end:
+            breaks.append((back[end], end))
+            end = back[end]
+        return breaks[::-1]
+
+
+def give_time(cues: Sequence[Cue], duration: float) -> Iterator[Cue]:
+    """Yield subtitles that stay until they are read, or the next one comes; where that leaves too
+    little time, they come up to a second earlier, if none is on the screen.
+    """
+    free = 0.0
+    for place, cue in enumerate(cues):
+        after = cues[place + 1].start - APART if place + 1 < len(cues) else max(duration, cue.end)
+        wanted = max(SHORTEST, width(cue.text.replace("\n", " ")) / SPEED)
+        start = max(cue.start, free)
+        end = max(min(max(cue.end, start + wanted), after), start + APART)
+        start = min(start, max(end - wanted, free, start - SHORTEST))
+        free = end + APART
+        yield replace(cue, start=round(start, 3), end=round(end, 3))

@@ -1,0 +1,93 @@
+"""Subtitles and files of transcripts, as programs that show them need them."""
+
+import json
+import random
+from itertools import pairwise
+
+import pytest
+
+from lmtools.base.errors import UserError
+from lmtools.transcribe.subtitles import APART, COLUMNS, LONGEST, SPEED, lay_out, width
+from lmtools.transcribe.timed import TimedText, TimedWord
+from lmtools.transcribe.transcript import WRITERS, Transcript
+
+SAID = "the sea was calm and, as they said, nobody had ever seen anything like it before."
+
+
+def make_transcript(seed: int, letters: str = "") -> Transcript:
+    """Two minutes of words at the pace of speech, with pauses; long ones of `letters`."""
+    draw, segments, at = random.Random(seed), [], 0.0
+    while at < 120:
+        words = []
+        for _ in range(draw.randint(1, 25)):
+            word = draw.choice(SAID.split()) if not letters else letters * draw.randint(1, 60)
+            end = at + 0.05 + 0.06 * len(word)
+            words.append(TimedWord(at, end, word, 0.9))
+            at = end + draw.choice([0, 0, 0.1, 0.4])
+        text = " ".join(word.word for word in words)
+        segments.append(TimedText(words[0].start, words[-1].end, text, text, words))
+        at += draw.choice([0, 0.5, 5])
+    return Transcript("en", at, tuple(segments))
+
+
+@pytest.mark.parametrize("letters", ["", "字", "pneumo"])
+@pytest.mark.parametrize("seed", range(4))
+def test_subtitles_keep_their_limits(seed, letters):
+    made = make_transcript(seed, letters)
+    cues = lay_out(made.segments, made.duration)
+    said = "".join(made.text.split())
+    assert "".join("".join(cue.text.split()) for cue in cues) == said
+    for cue in cues:
+        lines = cue.text.split("\n")
+        assert len(lines) <= 2 and max(map(width, lines)) <= COLUMNS
+    for cue, after in pairwise(cues):
+        assert cue.start < cue.end <= after.start - APART + 0.002
+        seconds = cue.end - cue.start
+        assert seconds <= LONGEST + 1.01
+        # who has no time to read it has the next one at once
+        fast = width(cue.text.replace("\n", " ")) / seconds > SPEED + 0.1
+        assert not fast or after.start - cue.end < APART + 0.002
+    if not letters:
+        inside = sum(not cue.text.endswith((".", ",")) for cue in cues)
+        assert inside < len(cues)  # some end where a phrase does
+
+
+@pytest.mark.parametrize("form", ["srt", "vtt"])
+def test_another_program_reads_the_subtitles(form):
+    pysubs2 = pytest.importorskip(
+        "pysubs2", reason="pysubs2 is not installed (pip install -e .[dev])"
+    )
+    made = make_transcript(7)
+    read = pysubs2.SSAFile.from_string(made.write(form), format_=form)
+    cues = lay_out(made.segments, made.duration)
+    assert [line.plaintext for line in read] == [cue.text for cue in cues]
+    times = [(line.start, line.end) for line in read]
+    assert times == [(round(1000 * cue.start), round(1000 * cue.end)) for cue in cues]
+
+
+def test_the_other_formats_say_what_they_should():
+    words = [TimedWord(1, 1.5, "Blue", 0.9), TimedWord(1.5, 2, "finch", 0.4, True, 0.75)]
+    marks = {"avg_logprob": -0.3, "no_speech_prob": 0.01}
+    changed = TimedText(1, 2, "Blue finch", "Blue fins", words, marks)
+    made = Transcript("en", 3, (changed, TimedText(2.5, 3, "<End> & on", "<End> & on")))
+    assert made.write("txt") == "Blue finch\n<End> & on\n"
+    assert made.write("tsv") == "start\tend\ttext\n1000\t2000\tBlue finch\n2500\t3000\t<End> & on\n"
+    assert made.write("changes").splitlines()[1:] == ["1.00\t2.00\tBlue fins\tBlue finch"]
+    assert "&lt;End&gt; &amp; on" in made.write("vtt") and "<End> & on" in made.write("srt")
+    tree = json.loads(made.write("json"))
+    assert (tree["text"], tree["language"], tree["duration"]) == ("Blue finch <End> & on", "en", 3)
+    assert tree["segments"][0]["first"] == "Blue fins" and "first" not in tree["segments"][1]
+    assert tree["segments"][0]["words"][1] == {
+        "word": "finch", "start": 1.5, "end": 2, "probability": 0.4, "confidence": 0.75,
+        "changed": True,
+    }  # fmt: skip
+    verbose = json.loads(made.write("verbose_json"))
+    assert [word["word"] for word in verbose["words"]] == ["Blue", "finch"]
+    assert verbose["segments"][0]["avg_logprob"] == -0.3
+    with pytest.raises(UserError, match=r"^pdf: no format of a transcript; give txt, "):
+        made.write("pdf")
+
+
+def test_nothing_said_is_an_empty_file_of_each_format():
+    for form in WRITERS:
+        assert isinstance(Transcript("en", 9.0, ()).write(form), str)
