@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measures.criteria import Job, bench_criteria
-from measures.machine import CLOCKS
 
-from kinds.settings import BenchSettings
+from kinds.settings import TimedSettings
 from lmtools.base.config import override, read_layers
 from lmtools.base.options import option
 from lmtools.models import MODELS
@@ -21,7 +20,7 @@ PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
 
 
 @dataclass(frozen=True)
-class CriteriaBench(BenchSettings):
+class CriteriaBench(TimedSettings):
     """Settings of the benchmark of training steps."""
 
     seconds: float = option(1.0, "of a turn, one step at least", least=0)
@@ -32,7 +31,6 @@ class CriteriaBench(BenchSettings):
         "model of 3 layers of 512, trained by SGD",
         choices=[name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs],
     )
-    clock: str = option("wall", "time: wall, or processor, for a machine in use", choices=CLOCKS)
     criteria: list[str] = option(
         tuple(CRITERIA), "those that are measured beside softmax", choices=CRITERIA
     )

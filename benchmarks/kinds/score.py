@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from measures.represent import bench_representation
 from measures.score import bench_score, format_ratios, random_scorers, trained_scorers
 
-from kinds.settings import BenchSettings
+from kinds.settings import TimedSettings
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
@@ -18,7 +18,7 @@ PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 
 
 @dataclass(frozen=True)
-class ScoreBench(BenchSettings):
+class ScoreBench(TimedSettings):
     """Settings of the benchmark of scoring."""
 
     repeats: int = option(21, "sentences a length; the median", least=1)
@@ -52,7 +52,7 @@ def run(args, settings):
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")
     figures = (bench_representation if settings.representation else bench_score)(
-        scorers, settings.length, settings.repeats
+        scorers, settings.length, settings.repeats, settings.clock
     )
     unit = "sentences" if settings.representation else "hypotheses"
     return figures, [

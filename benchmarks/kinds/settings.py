@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from measures.machine import CLOCKS
+
 from lmtools.base.options import check_options, option
 
 
@@ -14,3 +16,10 @@ class BenchSettings:
 
     def __post_init__(self):
         check_options(self)
+
+
+@dataclass(frozen=True)
+class TimedSettings(BenchSettings):
+    """Settings of a benchmark that a machine in use can run."""
+
+    clock: str = option("wall", "time: wall, or processor, for a machine in use", choices=CLOCKS)

@@ -85,10 +85,10 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
 
 
 def bench_representation(
-    scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int
+    scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int, clock: str = "wall"
 ) -> dict:
-    """Measure everything of `bench.py score --set representation=true` on these models;
-    UserError for lengths that one of them cannot read.
+    """Measure everything of `bench.py score --representation` on these models; UserError for
+    lengths that one of them cannot read.
     """
     # without the softmax the vectors are the same
     scorers = {name: scorer for name, scorer in scorers.items() if scorer.normalised}
@@ -99,7 +99,7 @@ def bench_representation(
             f"length={max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
             " shorter lengths"
         )
-    rows = by_length(scorers, words, repeats, representation_tasks)
+    rows = by_length(scorers, words, repeats, representation_tasks, clock)
     each = {name + INTACT * s.lm.trunk.masks: s for name, s in select_transformers(scorers).items()}
     rates = {
         name: measure_batches(scorer, min(24, longest), 256, 2048) for name, scorer in each.items()

@@ -118,6 +118,7 @@ def by_length(
     words: list[int],
     repeats: int,
     tasks: Callable[[NeuralScorer], Tasks] = scoring_tasks,
+    clock: str = "wall",
 ) -> list[dict]:
     """Measure seconds a sentence for every model, task and length: one row each; the models take
     turns, so that noise meets all alike.
@@ -134,7 +135,7 @@ def by_length(
         for turn in range(repeats + 1):
             for key, (function, scorer) in functions.items():
                 sentence = random_sentences(tokens, repeats + 1, scorer.lm.size)[turn]
-                seconds = stopwatch(lambda f=function, s=sentence: f(s), scorer.device)
+                seconds = stopwatch(lambda f=function, s=sentence: f(s), scorer.device, clock)
                 if turn:  # the first is a warm-up
                     timed.setdefault(key, []).append(seconds)
         for (name, task), seconds in timed.items():
@@ -252,9 +253,11 @@ def select_transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, Neural
     }
 
 
-def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int) -> dict:
-    """Measure everything of `bench.py score` on these models."""
-    rows = by_length(scorers, words, repeats)
+def bench_score(
+    scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int, clock: str = "wall"
+) -> dict:
+    """Measure everything of `bench.py score` on these models; sentences by one of CLOCKS."""
+    rows = by_length(scorers, words, repeats, clock=clock)
     rates = {
         name: measure_batches(scorer, 24, 256, 2048)
         for name, scorer in select_transformers(scorers).items()

@@ -89,6 +89,7 @@ def main() -> None:
     }
     for name, lines in texts.items():
         pack(args.out / f"{name}.txt.xz", lines)
+    lists |= {name: read_lists(path) for name, path in args.train_lists}
     for name, nbests in lists.items():
         rows = map(jsonl.as_tree, nbests)
         pack(args.out / f"{name}.nbest.jsonl.xz", (json.dumps(row) for row in rows))
@@ -118,6 +119,14 @@ def arguments() -> argparse.Namespace:
         metavar="NAME=FILE",
         type=lambda text: tuple(text.split("=", 1)),
         help="N-best lists, jsonl; NAME.nbest.jsonl.xz is written",
+    )
+    parser.add_argument(
+        "--train-lists",
+        nargs="*",
+        default=[],
+        metavar="NAME=FILE",
+        type=lambda text: tuple(text.split("=", 1)),
+        help="lists to train and choose on: the text may share lines with their references",
     )
     parser.add_argument("--out", required=True, type=Path, help="directory of the corpus")
     return parser.parse_args()
