@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 56_119),
-        ("statements of lmtools", 35_338),
-        ("files of lmtools", 349),
+        ("lines of lmtools", 56_373),
+        ("statements of lmtools", 35_525),
+        ("files of lmtools", 350),
         ("files under 40 lines", 10),
-        ("lines of tests", 57_772),
+        ("lines of tests", 58_208),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
