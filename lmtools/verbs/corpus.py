@@ -22,7 +22,7 @@ from lmtools.text.corpus import (
     write_index,
     write_shards,
 )
-from lmtools.text.overlap import JudgedSentences, write_others
+from lmtools.text.overlap import JudgedSentences, Overlap, write_others
 from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.numbers import size
@@ -99,22 +99,29 @@ def check_options(args: argparse.Namespace) -> None:
 
 def tell_overlap(args: argparse.Namespace) -> None:
     """Print what the text shares with each set, and write the rest of it if asked for."""
-    overlap = JudgedSentences({path: read_sentences(path) for path in args.ref}).find_in(
-        args.text, args.kaldi
-    )
-    print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for path, found in overlap.sets.items():
-        runs = " | ".join(f"{len(sentences)}" for sentences in found.runs.values())
-        print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
-    print(
-        f"{args.text[0]}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence"
-    )
+    judged = JudgedSentences({path: read_sentences(path) for path in args.ref})
+    overlap = judged.find_in(args.text, drop_id if args.kaldi else str)
+    print_overlap(overlap)
     if args.leave_out_overlap:
         write_others(args.text, args.out, overlap)
         marked = [(path, line) for path, lines in overlap.lines.items() for line in sorted(lines)]
         say_lines(f"{path}:{line}: left out" for path, line in marked[:SHOWN])
         print(f"{args.out}: {overlap.read - overlap.marked:,} lines, {overlap.marked:,} left out")
+
+
+def print_overlap(overlap: Overlap) -> None:
+    """Print what texts share with each set, as a table in Markdown, and the lines that do."""
+    print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for path, found in overlap.sets.items():
+        runs = " | ".join(f"{len(sentences)}" for sentences in found.runs.values())
+        print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
+    where = f"{next(iter(overlap.lines))}{' ..' * (len(overlap.lines) > 1)}"
+    print(f"{where}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence")
+
+
+def drop_id(line: str) -> str:
+    return line.partition(" ")[2]
 
 
 def read_sentences(path: str) -> list[str]:
