@@ -15,6 +15,8 @@ cd "$(dirname "$0")" && . ../../utils/recipe.sh
 corpus=mini       # its directory: train.txt, valid.txt, a sentence a line; dev.nbest.jsonl and
                   # test.nbest.jsonl, with references; plain, .gz or .xz
 experiment=conf/experiment.yaml # which scores there are, what is combined, how it is tuned
+leave_out=false   # true: without lines of train.txt that share seven words in a row or a sentence
+                  # with references of dev and test, which stage 1 counts; mini has 31
 depth=20          # hypotheses an utterance
 normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or
                   # none; flags that lmtools subword knows may follow, as in
@@ -38,13 +40,19 @@ if stage 1 "prepare text and lists" "$datadir"/local/{train,valid}.txt \
   "$datadir"/local/{dev,test}.nbest.jsonl \
   : "$datadir"/{train,valid,dev,test}/text "$datadir"/{dev,test}/nbest.jsonl; then
   mkdir -p "$datadir/train" "$datadir/valid"
-  cp "$datadir/local/train.txt" "$datadir/train/text"
   cp "$datadir/local/valid.txt" "$datadir/valid/text"
   for set in dev test; do
     lmtools convert "$datadir/local/$set.nbest.jsonl" "$datadir/$set/nbest.jsonl" \
       --format jsonl --to jsonl --depth "$depth"
     python3 ../../utils/references.py "$datadir/$set/nbest.jsonl" "$datadir/$set/text"
   done
+  if [[ $leave_out = true ]]; then
+    lmtools corpus --text "$datadir/local/train.txt" --ref "$datadir"/{dev,test}/nbest.jsonl \
+      --leave-out-overlap --out "$datadir/train/text"
+  else
+    lmtools corpus --text "$datadir/local/train.txt" --ref "$datadir"/{dev,test}/nbest.jsonl
+    cp "$datadir/local/train.txt" "$datadir/train/text"
+  fi
 fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text \

@@ -129,9 +129,7 @@ def find_model(lm: str) -> str:
         return lm
     folders = {str(find_folder(point)) for point in list_points() if point.name == lm}
     if len(folders) > 1:
-        raise UserError(
-            f"{lm}: is in {' and in '.join(sorted(folders))}; give one of these, or uninstall one"
-        )
+        raise UserError(f"{lm}: is in {' and in '.join(sorted(folders))}; give one of these")
     return folders.pop() if folders else lm
 
 

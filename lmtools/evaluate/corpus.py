@@ -81,9 +81,7 @@ class References:
         """
         refs, measure = self.refs, METRICS[self.metric]
         if not refs:
-            raise UserError(
-                f"{source}: no references to evaluate against; give the reference of each utterance"
-            )
+            raise UserError(f"{source}: no references to evaluate against; give them")
         if unknown := [utt for utt in hyps if utt not in refs]:
             raise UserError(
                 f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first"

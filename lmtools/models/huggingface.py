@@ -93,9 +93,7 @@ def find_boundaries(config, tokenizer, source) -> tuple[int, int]:
         for name in ("bos_token_id", "eos_token_id")
     )
     if end is None:
-        raise UserError(
-            f"{source}: the tokenizer has no end of sentence; set eos_token in its configuration"
-        )
+        raise UserError(f"{source}: the tokenizer has no end of sentence; set its eos_token")
     return (end if begin is None else begin), end
 
 
@@ -159,9 +157,7 @@ def bert_trunk(bert) -> Masked:
     """Return our masked model with a BertModel's weights, without the head."""
     c = bert.config
     if c.hidden_act != "gelu":
-        raise UserError(
-            f"BERT with activation {c.hidden_act}: only gelu is known; use another model"
-        )
+        raise UserError(f"BERT with activation {c.hidden_act}: only gelu is known; use another")
     size = (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
     trunk = Masked(
         TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0), c.vocab_size

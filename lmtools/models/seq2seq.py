@@ -159,9 +159,7 @@ class Seq2seq(Transformer):
         return Decoding(self, *self.encode(sources, lengths))
 
     def memory(self):
-        raise UserError(
-            f"{self.title}: reads a source, a prefix has none; use a left-to-right model"
-        )
+        raise UserError(f"{self.title}: reads a source, a prefix has none; use a one-way model")
 
 
 class Runs:

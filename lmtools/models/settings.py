@@ -56,9 +56,7 @@ class Batch:
 
     def __post_init__(self):
         if sum(size is not None for size in (self.sentences, self.tokens, self.streams)) != 1:
-            raise UserError(
-                "batch: give either batch.sentences or batch.tokens (set the other to null)"
-            )
+            raise UserError("batch: give either batch.sentences or batch.tokens (the other: null)")
         check_numbers(self, "batch.", "sentences", "tokens")
 
 

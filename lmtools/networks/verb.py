@@ -59,18 +59,13 @@ def declare_build(parser):
     parser.add("--nbest", among=inputs, required=False)
     inputs.add_argument("--lattices", metavar="F", help="lattices, in place of N-best lists")
     parser.add("--format", "--scores")
-    help_text = (
-        "weights that `lmtools tune` wrote, or for lattices NAME=W,... (default: the score --score"
-        " of lists, the own weights of lattices)"
-    )
+    help_text = "what `lmtools tune` wrote; of lattices NAME=W,... (default: --score, or their own)"
     parser.add("--weights", help=help_text)
     help_text = "score of the lists to make posteriors of (default: total, am, score or rank)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--scale", default=1.0)
     parser.add("--depth", help="use only the first N hypotheses of a list")
-    help_text = (
-        "write the consensus of the words (the default), or the hypothesis with the best score"
-    )
+    help_text = "write the consensus of the words (the default), or the best hypothesis"
     parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
     add_output(parser)
 

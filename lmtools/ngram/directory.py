@@ -111,9 +111,7 @@ def claim_directory(out) -> Iterator[Path]:
     config = Path(out) / CONFIG
     with hold_lock(out):
         if config.is_file() and load_yaml(config).get("kind") != KIND:
-            raise UserError(
-                f"{config}: describes another kind of model; give another --out, or remove it"
-            )
+            raise UserError(f"{config}: describes another kind of model; give another --out")
         with atomic_directory(out, CONFIG) as directory:
             yield directory
 

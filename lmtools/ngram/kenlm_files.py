@@ -56,9 +56,7 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
             cause = " ".join(cause.split())
             if text:
                 raise explain_refusal(path, cause) from None
-            raise UserError(
-                f"{path}: KenLM cannot read it ({cause}); estimate or fetch it again"
-            ) from None
+            raise UserError(f"{path}: KenLM cannot read it ({cause}); fetch it again") from None
 
 
 def check_text(file: Path, name: Path) -> int | None:

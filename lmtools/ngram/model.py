@@ -74,9 +74,7 @@ class Description:
         path = Path(directory) / CONFIG
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
-            raise UserError(
-                f"{path}: describes no n-gram model; give one of lmtools ngram, or a KenLM file"
-            )
+            raise UserError(f"{path}: describes no n-gram model; give one of lmtools ngram")
         return build(
             cls,
             check_seal(

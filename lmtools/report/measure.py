@@ -94,9 +94,7 @@ def read_samples(
     for path in paths:
         name = set_name(path)
         if name in sets:
-            raise UserError(
-                f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest"
-            )
+            raise UserError(f"{path}: a second N-best list of set {name!r}; choose by --nbest")
         if nbests := read_with_references(path):
             sets[name] = path, tuple(nbests)
         else:

@@ -229,9 +229,7 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
         for rank, hyp in enumerate(nbest.hyps, 1):
             if lacking := [name for name in names if name not in hyp.scores]:
                 which = f"hypothesis {rank} of utterance {nbest.utt!r}"
-                raise UserError(
-                    f"{source}: {which} has no score {lacking[0]!r}; give it to all or none"
-                )
+                raise UserError(f"{source}: {which} has no score {lacking[0]!r}; give it to all")
     return names
 
 

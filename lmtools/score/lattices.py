@@ -170,9 +170,7 @@ def check_names(settings: LatticeOptions) -> None:
                 f"two language models are called {name!r}; give each its own ({OLD!r}: the old one)"
             )
         if settings.weights and name not in settings.weights and name != OLD:
-            raise UserError(
-                f"no weight for {name!r}; give all LMs one, 0 if its score is not to count"
-            )
+            raise UserError(f"no weight for {name!r}; give all LMs one, 0 if it is not to count")
     orders = settings.order if isinstance(settings.order, Mapping) else ()
     if unknown := [name for name in orders if name not in new]:
         raise UserError(

@@ -3,7 +3,7 @@ lines, and whole sentences. Words are compared without case and punctuation.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,7 +103,8 @@ class JudgedSentences:
                 words += [self.ids.setdefault(word, len(self.ids) + 1) for word in line]
                 words.append(0)
         self.words = np.array(words, dtype=np.int64)
-        begins, ends = (np.array([span[side] for span in self.spans]) for side in (1, 2))
+        spans = [span[1:] for span in self.spans]
+        begins, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         self.begins, lengths = begins, ends - begins
         keys = hash_runs(self.words, (WHOLE, *RUNS))
         starts = {
@@ -124,28 +125,28 @@ class JudgedSentences:
         }
         self.longest = max([WHOLE, *RUNS, *lengths])
 
-    def find_in(self, paths: Sequence, kaldi: bool = False) -> Overlap:
-        """Find what texts, a sentence a line, share with the sets; with `kaldi` lines begin with an
-        id. Memory is that of the sets and of BLOCK words.
+    def find_in(self, paths: Sequence, edit: Callable[[str], str] = str) -> Overlap:
+        """Find what texts, a sentence a line, share with the sets when `edit` changed each line.
+        Memory is that of the sets and of BLOCK words.
         """
         overlap = Overlap(
             {name: SetOverlap(*sizes) for name, sizes in self.sets.items()},
             {str(path): set() for path in paths},
         )
         for path in map(str, paths):
-            for words, lines in self.read_blocks(path, kaldi, overlap):
+            for words, lines in self.read_blocks(path, edit, overlap):
                 self.mark(words, lines, overlap, path)
         return overlap
 
     def read_blocks(
-        self, path: str, kaldi: bool, overlap: Overlap
+        self, path: str, edit: Callable[[str], str], overlap: Overlap
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield ids of words and the numbers of their lines; a block begins with the end of the one
         before, an empty line is the end of a text.
         """
         words, lines, get = [], [], self.ids.get
         for number, line in read_text(path):
-            found = split_words(line.partition(" ")[2] if kaldi else line)
+            found = split_words(edit(line))
             overlap.read += bool(found)
             words += [get(word, 0) for word in found] or [0]
             lines.append((number, len(found) or 1))

@@ -175,9 +175,7 @@ def collect_pairs(
         judged = results[system, name] = parse_results(path, tree)
         other = first.setdefault(name, judged)
         if (other.digest, len(other.gold)) != (judged.digest, len(judged.gold)):
-            raise UserError(
-                f"{path}: of other pairs than {other.path}; run lmtools sts again on one of the two"
-            )
+            raise UserError(f"{path}: of other pairs than {other.path}; run lmtools sts again")
     ways = find_ways({system: judged.signature for (system, _), judged in results.items()})
     order = order_systems(ways, names.style)
     arranged = dict(sorted(results.items(), key=lambda item: order.index(item[0][0])))

@@ -43,9 +43,7 @@ def read_table(path, names: Sequence[str], set: str | None = None) -> Iterator[S
     for name in names:
         count = columns.count(name)
         if count > 1 or (count == 0 and name != names[-1]):
-            raise UserError(
-                f"{where}: the header has {count} columns {name!r}; add it, or name the format"
-            )
+            raise UserError(f"{where}: the header has {count} columns {name!r}; name the format")
     if set and SET not in columns:
         raise UserError(
             f"{path}:1: set={set}, but there is no column {SET}; drop it, or give the whole release"
@@ -97,9 +95,7 @@ def check_pair(pair: SentencePair, first: bool | None, where: str) -> bool:
     """Return whether a pair has a similarity; UserError unless as the `first`, and for no words."""
     for side, sentence in (("first", pair.left), ("second", pair.right)):
         if not sentence.strip():
-            raise UserError(
-                f"{where}: the {side} sentence is empty; add its words or drop the pair"
-            )
+            raise UserError(f"{where}: the {side} sentence is empty; add words or drop the pair")
     has = pair.similarity is not None
     if first not in (None, has):
         raise UserError(

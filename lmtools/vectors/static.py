@@ -111,9 +111,7 @@ class StaticVectors(Encoder):
                 if vector is not None:
                     self.held[word] = vector
         if header and number - 1 < self.count:
-            raise UserError(
-                f"{self.path}: {number - 1} words, line 1 says {self.count}; fetch it again"
-            )
+            raise UserError(f"{self.path}: {number - 1} words, line 1 says {self.count}; fetch it")
         self.sought |= wanted
 
     def describe_missing(self):
@@ -150,9 +148,7 @@ def read_shape(path) -> tuple[int | None, int]:
         if counts and int(fields[1]):
             return int(fields[0]), int(fields[1])
         if len(fields) < 2:
-            raise UserError(
-                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe"
-            )
+            raise UserError(f"{path}:{number}: no word with its vector; give WORD NUMBER...")
         parse_vector(path, number, line, len(fields) - 1)
         return None, len(fields) - 1
     raise UserError(f"{path}: empty; give lines WORD NUMBER..., as GloVe and word2vec have")

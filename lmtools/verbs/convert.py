@@ -141,9 +141,7 @@ def refuse_for_lattices(args) -> None:
             "references, --depth, --dedup, --mass, --drop-loops, --drop-marks, --detokenise and"
             " --case sentence"
         )
-        raise UserError(
-            f"{args.input}: {options} are for N-best lists, not for lattices; leave them out"
-        )
+        raise UserError(f"{args.input}: {options} are for N-best lists, not lattices; drop them")
 
 
 def convert_lists(args, source: str, target: str) -> str:

@@ -22,7 +22,7 @@ from lmtools.text.corpus import (
     write_index,
     write_shards,
 )
-from lmtools.text.overlap import JudgedSentences, write_others
+from lmtools.text.overlap import JudgedSentences, Overlap, write_others
 from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.numbers import size
@@ -39,9 +39,7 @@ SHOWN = 5  # lines left out that are printed
 
 def arguments(parser):
     parser.add("--text", **SEVERAL_TEXTS, required=True)
-    help_text = (
-        "for a translation model: the source of each line of --text, in files of as many lines"
-    )
+    help_text = "for a translation model: the source of each line of --text, in as many files"
     parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
     parser.add("--subword", required=False)
@@ -53,9 +51,7 @@ def arguments(parser):
     help_text = "write the text without the lines that share a run of 7 words, or a sentence"
     parser.add_argument("--leave-out-overlap", action="store_true", help=help_text)
     parser.add("--out", metavar="F.bin", required=False, help="file to write: F.bin; text F.txt")
-    help_text = (
-        "write a shard to F.bin.shards for every SIZE bytes of text, and their index to F.bin"
-    )
+    help_text = "write a shard to F.bin.shards for each SIZE bytes of text, their index to F.bin"
     parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
     parser.add("--nj", help="number of processes that encode (default: %(default)s)")
     parser.add("--cmd", "--shard")
@@ -103,22 +99,29 @@ def check_options(args: argparse.Namespace) -> None:
 
 def tell_overlap(args: argparse.Namespace) -> None:
     """Print what the text shares with each set, and write the rest of it if asked for."""
-    overlap = JudgedSentences({path: read_sentences(path) for path in args.ref}).find_in(
-        args.text, args.kaldi
-    )
-    print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for path, found in overlap.sets.items():
-        runs = " | ".join(f"{len(sentences)}" for sentences in found.runs.values())
-        print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
-    print(
-        f"{args.text[0]}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence"
-    )
+    judged = JudgedSentences({path: read_sentences(path) for path in args.ref})
+    overlap = judged.find_in(args.text, drop_id if args.kaldi else str)
+    print_overlap(overlap)
     if args.leave_out_overlap:
         write_others(args.text, args.out, overlap)
         marked = [(path, line) for path, lines in overlap.lines.items() for line in sorted(lines)]
         say_lines(f"{path}:{line}: left out" for path, line in marked[:SHOWN])
         print(f"{args.out}: {overlap.read - overlap.marked:,} lines, {overlap.marked:,} left out")
+
+
+def print_overlap(overlap: Overlap) -> None:
+    """Print what texts share with each set, as a table in Markdown, and the lines that do."""
+    print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for path, found in overlap.sets.items():
+        runs = " | ".join(f"{len(sentences)}" for sentences in found.runs.values())
+        print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
+    where = f"{next(iter(overlap.lines))}{' ..' * (len(overlap.lines) > 1)}"
+    print(f"{where}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence")
+
+
+def drop_id(line: str) -> str:
+    return line.partition(" ")[2]
 
 
 def read_sentences(path: str) -> list[str]:

@@ -54,14 +54,9 @@ def arguments(parser):
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
-    parser.add(
-        "--against",
-        help="hypotheses of another system, to test whether the difference is significant",
-    )
-    help_text = (
-        "format of --hyp and --against, and a second one for --ref: NAME or NAME:option=value,..."
-        " (default: recognised)"
-    )
+    help_text = "hypotheses of another system, to test whether the difference is significant"
+    parser.add("--against", help=help_text)
+    help_text = "format of --hyp and --against, and a second one for --ref (default: recognised)"
     parser.add("--format", nargs="+", metavar="FMT", help=help_text)
     help_text = "files have no ids: compare them line by line"
     group.add_argument("--plain", action="store_true", help=help_text)
@@ -75,11 +70,8 @@ def arguments(parser):
     parser.add("--words", help=help_text)
     help_text = "Kaldi utt2dur, to count false alarms in an hour"
     parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
-    parser.add_argument(
-        "--oracle",
-        action="store_true",
-        help="also measure the best possible choice from the lists, by depth",
-    )
+    help_text = "also measure the best possible choice from the lists, by depth"
+    parser.add_argument("--oracle", action="store_true", help=help_text)
     help_text = "write these best hypotheses as Kaldi text (implies --oracle)"
     parser.add_argument("--oracle-out", metavar="F", help=help_text)
     parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")

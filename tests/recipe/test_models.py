@@ -17,7 +17,7 @@ from lmtools.ngram.kenlm_files import SCRIPT, find_program
 PLACE = find_program()
 REAL = Path(__file__).parents[2] / "egs/librispeech/mini-real"
 pytestmark = pytest.mark.skipif(PLACE is None, reason=f"no build_binary; {SCRIPT} makes it")
-TINY = ("--vocab-size", "60", "--valid", "20", "--leave-out", "", "--threshold", "1e-5")
+TINY = ("--vocab-size", "60", "--valid", "20", "--judged", "", "--threshold", "1e-5")
 OPTS = "epochs=1 arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.tokens=256"
 MODELS = {"en-books-4gram": "small", "en-books-unilm": "causal", "en-books-tta": "tta"}
 # an n-gram needs no torch, and what is not installed is said in one line
@@ -37,7 +37,7 @@ def recipe(librispeech):
     recipe = librispeech("models")
     lines = (recipe.home / "small/train.txt").read_text().lower()
     (recipe.home / "books").mkdir()
-    (recipe.home / "books/a.txt").write_text(lines)
+    (recipe.home / "books/a.txt").write_text("the man sat\n" * 20 + f"\n{lines}")
     recipe.env["LMTOOLS_KENLM"] = str(PLACE.parent)
     recipe("--text-dir", "books", *TINY, "--train-opts", OPTS, script="studies/run_models.sh")
     return recipe

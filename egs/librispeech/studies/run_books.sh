@@ -13,9 +13,7 @@
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 text_dir=         # books: FILE.txt, plain, .gz or .xz, a sentence a line
-leave_out="books-b:773850-775202 books-b:797493-800788" # lines that hold sentences of the lists:
-                  # NAME:FIRST-LAST of the file that begins with NAME
-valid=2000        # sentences held out for validation
+valid=2000        # sentences held out for validation, of books that no LM reads
 nbest_dir=        # N-best lists with references, SET.jsonl as stage 1 names them
 lms="causal tta"  # neural LMs, as conf says
 vocab_size=5000   # BPE pieces of neural LMs
@@ -27,17 +25,19 @@ options "$@"
 [[ $text_dir && $nbest_dir ]] || wrong "--text-dir has the books, --nbest-dir the lists; name both"
 
 cases="native non-native by-speaker vosk"
+lists="$(echo {train-clean-367,test-other-100,ocean-dev-300,ocean-test-600}.whisper-base-natural)
+  test-other-100.vosk-small"
+judged="$(printf "$datadir/%s/nbest.jsonl " $lists)" # whose references no LM reads
 sets="native/dev native/test non-native/dev non-native/test by-speaker/dev vosk/dev"
 
 if stage 1 "prepare text and lists" $text_dir $nbest_dir studies/conf/titles.txt : $datadir; then
-  python3 studies/local/books_text.py $datadir $valid "1M 3M 10M" "$leave_out" studies/conf/titles.txt \
-    $text_dir/*.txt*
-  for set in {train-clean-367,test-other-100,ocean-dev-300,ocean-test-600}.whisper-base-natural \
-    test-other-100.vosk-small; do
+  for set in $lists; do
     lmtools convert $nbest_dir/$set.jsonl $datadir/$set/nbest.jsonl --format jsonl --to jsonl \
       --normaliser librispeech --map-words studies/conf/titles.txt --dedup
     python3 ../../utils/references.py $datadir/$set/nbest.jsonl $datadir/$set/text
   done
+  python3 studies/local/books_text.py $datadir $valid "1M 3M 10M" \
+    "$judged" studies/conf/titles.txt $text_dir/*.txt*
   bash studies/local/join.sh $datadir native/dev train-clean-367.whisper-base-natural
   bash studies/local/join.sh $datadir native/test test-other-100.whisper-base-natural
   bash studies/local/join.sh $datadir non-native/dev ocean-dev-300.whisper-base-natural

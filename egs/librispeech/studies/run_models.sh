@@ -12,9 +12,8 @@
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 text_dir=         # books: FILE.txt, plain, .gz or .xz, a sentence a line
-leave_out="books-b:773850-775202 books-b:797493-800788" # lines that hold sentences of the lists that
-                  # measure the models: NAME:FIRST-LAST of the file that begins with NAME
-valid=2000        # sentences held out, for validation and the model card
+judged=mini-real  # directory of the lists that measure the models, which read no reference of them
+valid=2000        # sentences held out, for validation and the model card, of books no model reads
 vocab_size=5000   # BPE pieces of the neural LMs
 min_count="1 2 2 3" # n-grams that occur less often are left out, a number an order
 threshold=5e-9    # of pruning after that: the 4-gram of 44.7 million words comes to 33 MB
@@ -25,8 +24,8 @@ expdir=exp/models # for LMs, and dist with the wheel
 options "$@"
 [[ $text_dir ]] || wrong "--text-dir has the books; name it"
 
-if stage 1 "prepare text" $text_dir studies/conf/titles.txt : $datadir/{valid,train,train-{10,30}M}.txt; then
-  python3 studies/local/books_text.py $datadir $valid "10M 30M" "$leave_out" studies/conf/titles.txt \
+if stage 1 "prepare text" $text_dir $judged studies/conf/titles.txt : $datadir/{valid,train,train-{10,30}M}.txt; then
+  python3 studies/local/books_text.py $datadir $valid "10M 30M" "$judged" studies/conf/titles.txt \
     $text_dir/*.txt*
 fi
 

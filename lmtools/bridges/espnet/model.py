@@ -56,9 +56,7 @@ class TokenLM(nn.Module):
 
     def check_loaded(self, incompatible) -> None:
         if names := [*incompatible.missing_keys, *incompatible.unexpected_keys]:
-            raise UserError(
-                f"--lm_file: does not fit --lm_train_config (first {names[0]}); export again"
-            )
+            raise UserError(f"--lm_file: does not fit --lm_train_config (first {names[0]}); export")
         self.loaded = True
 
     def forward(self, input: Tensor, hidden: Any) -> tuple[Tensor, Any]:

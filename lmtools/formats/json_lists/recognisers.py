@@ -221,9 +221,7 @@ def parse_segment(utt: str, tree: Mapping, where: str, text: str = "lexical") ->
         values = list(confidences(item, place))
         extra = json_io.extras(item, (name,), place)
         if any(not 0 <= value <= 1 for value in values):
-            raise UserError(
-                f"{place}: a confidence is not from 0 to 1; give what the cloud returned"
-            )
+            raise UserError(f"{place}: a confidence is not from 0 to 1; give the cloud's")
         score = sum(math.log(value) if value else -math.inf for value in values)
         return Hypothesis(spoken, {"am": score} if values else {}, extra)
 

@@ -150,16 +150,12 @@ def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, spell:
     """Write the files of lattices into the directory `path`."""
     inside = [child.name for child in path.iterdir()] if path.is_dir() else []
     if other := [name for name in inside if not stem(Path(name), (suffix,))]:
-        raise UserError(
-            f"{path}: holds {other[0]!r}, which is no {suffix} file; give a new directory"
-        )
+        raise UserError(f"{path}: holds {other[0]!r}, no {suffix} file; give a new directory")
     with atomic_directory(path, inside[0] if inside else f"*{suffix}") as folder:
         for lattice in lattices:
             file = folder / f"{file_name(lattice.utt, str(path))}{suffix}"
             if file.exists():
-                raise UserError(
-                    f"{path}: utterance {lattice.utt!r} occurs twice; rename one of them"
-                )
+                raise UserError(f"{path}: utterance {lattice.utt!r} occurs twice; rename one")
             with atomic_text(file) as out:
                 out.write(spell_checked(lattice, path, spell))
 

@@ -161,9 +161,7 @@ def build_lattice(
     arcs = []
     for source, target, label, output, costs in automaton.arcs:
         if output not in symbols:
-            raise UserError(
-                f"{where}: word id {output} is not in words.txt; give the graph's as words="
-            )
+            raise UserError(f"{where}: word id {output} is not in words.txt; give words=")
         ali = costs[2] if automaton.compact else str(label or "")
         arcs.append(
             Arc(
@@ -249,9 +247,7 @@ def collect_weights(
         acoustic = scores.get("am", zeros)
     ali = ali or ("",) * count
     if wrong := [ids for ids in ali if not IDS.fullmatch(ids)]:
-        raise UserError(
-            f"{where}: the extra `ali` is {wrong[0][:40]!r}; expected transition ids like 3_3_4"
-        )
+        raise UserError(f"{where}: the extra `ali` is {wrong[0][:40]!r}; expected ids like 3_3_4")
     return list(zip((0.0 - graph).tolist(), (0.0 - acoustic).tolist(), ali, strict=True))
 
 

@@ -86,9 +86,7 @@ def build_lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Latti
         source = parse_number(fields[0], where, "a state")
         if len(fields) <= 2:
             if source in finals:
-                raise UserError(
-                    f"{where}: state {source} is final a second time; keep one of the lines"
-                )
+                raise UserError(f"{where}: state {source} is final a second time; keep one")
             finals[source] = Final(source, {"am": parse_cost(fields[1:], where)})
         elif len(fields) in (columns, columns + 1):
             names = [find_symbol(label, words, where) for label in fields[2:columns]]
@@ -124,9 +122,7 @@ def find_symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
         return label
     number = parse_number(label, where, "a label")
     if number not in words:
-        raise UserError(
-            f"{where}: label {number} is not in the symbol table; give the right one with symbols="
-        )
+        raise UserError(f"{where}: label {number} is not in the symbol table; give symbols=")
     return words[number]
 
 
@@ -175,9 +171,7 @@ def find_label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
     if ids is None:
         return word
     if word not in ids:
-        raise UserError(
-            f"{where}: word {word!r} is not in the symbol table; add it, or write without symbols="
-        )
+        raise UserError(f"{where}: word {word!r} is not in the symbol table; add it")
     return str(ids[word])
 
 
@@ -211,19 +205,13 @@ class Automaton:
 def read_binary(stream: Stream, where: str) -> Automaton:
     """Read the automaton at which `stream` stands; UserError if it is another kind, or damaged."""
     if stream.read(4) != OPENFST:
-        raise UserError(
-            f"{where}: neither a binary lattice nor its text; give an archive of lattices"
-        )
+        raise UserError(f"{where}: neither a binary lattice nor its text; give lattices")
     kinds = [stream.read(min(INT.unpack(stream.read(4))[0] & 0xFF, 64)) for _ in range(2)]
     if kinds[0] != b"vector" or kinds[1] not in (COMPACT, PLAIN):
-        raise UserError(
-            f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; expected Kaldi's lattices"
-        )
+        raise UserError(f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; give Kaldi's")
     _, flags, _, start, states, _ = HEAD.unpack(stream.read(HEAD.size))
     if flags & SYMBOLS:
-        raise UserError(
-            f"{where}: holds symbol tables; write it with Kaldi's lattice-copy, or without them"
-        )
+        raise UserError(f"{where}: holds symbol tables; write it with Kaldi's lattice-copy")
     if not -1 <= start < max(states, 1) or not 0 <= states < MOST:
         raise UserError(f"{where}: starts in state {start} of {states}; write or fetch it again")
     compact = kinds[1] == COMPACT
@@ -240,9 +228,7 @@ def read_binary(stream: Stream, where: str) -> Automaton:
             costs = read_weight(stream, compact)
             target = INT.unpack(stream.read(4))[0]
             if not 0 <= target < states:
-                raise UserError(
-                    f"{where}: an arc leads to state {target} of {states}; write or fetch it again"
-                )
+                raise UserError(f"{where}: an arc leads to state {target} of {states}; fetch it")
             arcs.append((state, target, *labels, costs))
     return Automaton(compact, start, states, arcs=arcs, finals=finals)
 

@@ -152,9 +152,7 @@ def count_nodes(parsed: Parsed) -> int:
             raise UserError(f"{where}: no {name}= in the header; give a whole SLF file")
         stated = parse_number(parsed.header[name], where, name)
         if stated != len(rows) and (rows or name == "L"):
-            raise UserError(
-                f"{where}: {name}={stated}, but there are {len(rows)} {kind}; cut off or damaged"
-            )
+            raise UserError(f"{where}: {name}={stated}, but there are {len(rows)} {kind}; cut off")
     count = int(parsed.header["N"])
     if not count:
         raise UserError(f"{where}: N=0; a lattice has a node at least")
@@ -166,9 +164,7 @@ def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
         return lambda value: value
     base = parse_real(parsed.header["base"], parsed.where, "base")
     if base < 0 or base == 1 or not math.isfinite(base):
-        raise UserError(
-            f"{parsed.where}: base={parsed.header['base']}; expected 0 or the base of logarithms"
-        )
+        raise UserError(f"{parsed.where}: base={parsed.header['base']}; expected 0 or a base")
     if base == 0:
         return lambda value: math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
     return lambda value: value * math.log(base)
@@ -272,9 +268,7 @@ def spell_text(lattice: Lattice, where: str) -> str:
     lattice = one_end(lattice, where)
     for word in set(lattice.words) - {None}:
         if nodes.FILLER.fullmatch(word):
-            raise UserError(
-                f"{where}: the word {word!r} stands for no word in this format; rename it"
-            )
+            raise UserError(f"{where}: the word {word!r} stands for no word here; rename it")
     lines = spell_header(lattice, where)
     times = [math.nan] * lattice.states if lattice.times is None else lattice.times.tolist()
     for state, time in enumerate(times):

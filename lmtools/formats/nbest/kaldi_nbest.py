@@ -135,9 +135,7 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
             if different := texts.keys() ^ column.keys():
                 key = min(different)
                 which = "lacks" if key in texts else "has, but not the texts,"
-                raise UserError(
-                    f"{folder}: the file of {name!r} {which} the key {key!r}; write it again"
-                )
+                raise UserError(f"{folder}: the file of {name!r} {which} the key {key!r}; mend it")
         lists: dict[str, list[tuple[int, Hypothesis]]] = {}
         for key, text in texts.items():
             utt, n = split_key(key, source)
@@ -171,9 +169,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
     if "words_text" in files:
         return column_of(files["words_text"], "tokens"), str(files["words_text"])
     if "words" not in files:
-        raise UserError(
-            f"{folder}: neither words_text nor words; give a directory of Kaldi's archives"
-        )
+        raise UserError(f"{folder}: neither words_text nor words; give Kaldi's archives")
     if words is None:
         raise UserError(
             f"{files['words']}: holds ids; name the table of their words, --format"
@@ -216,9 +212,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
     if (total := costs.pop("lmwt.withlm", None)) is not None:
         graph = costs.get("lmwt.nolm", dict.fromkeys(total, 0.0))
         if missing := total.keys() - graph.keys():
-            raise UserError(
-                f"{folder}: lmwt.nolm lacks {min(missing)!r} of lmwt.withlm; write them again"
-            )
+            raise UserError(f"{folder}: lmwt.nolm lacks {min(missing)!r} of lmwt.withlm; mend them")
         costs["lmwt.lmonly"] = {key: value - graph[key] for key, value in total.items()}
     order = sorted(
         costs, key=lambda name: (list(COSTS).index(name) if name in COSTS else len(COSTS), name)

@@ -38,9 +38,7 @@ OPTIONS = {
         "subword marks in the texts: subword_nmt (`@@ `), sentencepiece (`▁`) or none (the default:"
         " the texts are words)"
     ),
-    "gaps": (
-        "numbers that are left out, as of failed sentences: empty lists (the default), or skip"
-    ),
+    "gaps": "numbers that are left out, as of failed sentences: empty lists (default), or skip",
 }
 
 # F0, F1 .. are what Marian calls its models
@@ -207,14 +205,10 @@ def parse_features(text: str, where: str) -> dict[str, float]:
     scores: dict[str, float] = {}
     for name, sign, values in groups:
         if not values:
-            raise UserError(
-                f"{where}: feature {name!r} has no value; write one after it or drop the name"
-            )
+            raise UserError(f"{where}: feature {name!r} has no value; write one or drop the name")
         for key, value in zip(name_values(name, sign, len(values)), values, strict=True):
             if key in scores:
-                raise UserError(
-                    f"{where}: two feature values would be called {key!r}; rename {name!r}"
-                )
+                raise UserError(f"{where}: two feature values would be called {key!r}; rename it")
             scores[key] = value
     return scores
 

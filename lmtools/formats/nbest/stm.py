@@ -79,9 +79,7 @@ def read(path) -> Iterator[NBest]:
     for where, segment in read_segments(path):
         utt, channel = identifier(segment.recording, where), segment.channel
         if channels.setdefault(utt, channel) != channel:
-            raise UserError(
-                f"{where}: {utt!r} has two channels; give each its own name, such as {utt}_A"
-            )
+            raise UserError(f"{where}: {utt!r} has two channels; name each, as {utt}_A")
         if IGNORED in segment.text.lower().split():
             raise UserError(
                 f"{where}: a part of {utt!r} that is not scored, and hypotheses do not say which"

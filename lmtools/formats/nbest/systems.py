@@ -60,9 +60,7 @@ def files_of(path) -> list[Path]:
     else:
         files = [Path(part) for part in str(path).split(",") if part]
     if not files:
-        raise UserError(
-            f"{path}: no files; give the systems' outputs, `a.txt,b.txt` or a directory of them"
-        )
+        raise UserError(f"{path}: no files; give outputs, `a.txt,b.txt` or a directory of them")
     return files
 
 
@@ -73,9 +71,7 @@ def name_systems(files: Sequence[Path]) -> list[str]:
     for file, name in zip(files, names, strict=True):
         component(name, str(file))
         if names.count(name) > 1:
-            raise UserError(
-                f"{file}: two systems are called {name!r}; give each once, by its own name"
-            )
+            raise UserError(f"{file}: two systems are called {name!r}; give each once, by its name")
     return names
 
 
@@ -104,8 +100,6 @@ def by_id(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
         if alone := table.keys() ^ tables[0].keys():
             utt = min(alone)
             lacking = file if utt in tables[0] else files[0]
-            raise UserError(
-                f"{lacking}: no utterance {utt!r}, which other systems have; add a line with its id"
-            )
+            raise UserError(f"{lacking}: no utterance {utt!r}, which other systems have; add it")
     for utt in tables[0]:
         yield utt, [table[utt] for table in tables]

@@ -61,6 +61,7 @@ def test_case_punctuation_and_line_ends_hide_nothing(tmp_path):
     found = JudgedSentences({"set": [sentence]}).find_in([tmp_path / "text"])
     assert found.sets["set"].runs == {7: {0}, 8: {0}} and found.sets["set"].whole == {0}
     assert found.lines[str(tmp_path / "text")] == {1, 2} and found.read == 4
+    assert JudgedSentences({}).find_in([tmp_path / "text"]).marked == 0
 
 
 def test_verb(tmp_path, capsys):
