@@ -21,10 +21,6 @@ from lmtools.transcribe.second import SecondPass
 
 pytest.importorskip("av", reason="av is not installed (pip install -e '.[asr]')")
 TESTS = Path(__file__).parents[2]
-SCRIPT = (
-    "import fake_listener, sys; fake_listener.install(); from lmtools.cli import main;"
-    " sys.exit(main(sys.argv[1:]))"
-)
 TEXT = "we see the sea\na blue finch it sings\nthe sea is blue\n" * 3
 
 
@@ -117,6 +113,15 @@ def test_without_a_model_it_says_that_this_is_the_recognisers_answer(home, monke
     assert "no second pass: this is the recogniser's own answer" in capsys.readouterr().err
 
 
+def test_the_installed_english_model_is_for_english_alone(home, ngram, monkeypatch):
+    monkeypatch.setattr(transcriber, "find_english", lambda: [ngram])
+    record(home / "a.wav", 5)
+    made = lmtools.Transcriber("whisper:m")
+    assert made.transcribe("a.wav").text == "We see the sea. A blue finch, it sings."
+    monkeypatch.setattr(fake_listener.FakeWindow, "language", "de")
+    assert made.transcribe("a.wav").text == "we see the see a blue fins sings"
+
+
 def test_a_fault_of_the_second_pass_leaves_the_first(home, ngram, monkeypatch, capsys):
     record(home / "a.wav", 5)
     made = lmtools.Transcriber("whisper:m", {"lm": lmtools.load(ngram)})
@@ -145,7 +150,15 @@ def test_killed_twice_it_goes_on_to_equal_files(home, ngram):
     assert transcribe("long.wav", "--lm", ngram, "--changes") == 0
     os.rename("o", "whole")
     command = [
-        *(sys.executable, "-c", SCRIPT, "transcribe", "long.wav", "--asr", "whisper:m"),
+        *(
+            sys.executable,
+            "-c",
+            fake_listener.SCRIPT,
+            "transcribe",
+            "long.wav",
+            "--asr",
+            "whisper:m",
+        ),
         *("--lm", ngram, "--out", "o", "--changes"),
     ]
     environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}", "KILL_AT": "kill"}
@@ -169,6 +182,7 @@ FORMATS = {
     "c.webm": "libopus",
     "d.opus": "libopus",
     "e.mp3": "libmp3lame",
+    "f.avi": "libmp3lame",
 }
 
 
