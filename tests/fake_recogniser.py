@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -63,6 +64,19 @@ class FakeRecogniser:
             )
             for rank in range(0 if len(samples) == MUTE else self.options.depth)
         ]
+
+    def listen(self, samples):
+        """Two segments a window of two seconds."""
+        for start in range(0, len(samples) // self.rate, self.longest):
+            window = samples[start * self.rate : (start + self.longest) * self.rate]
+            hyps = self.decode(window)
+            parts = [
+                SimpleNamespace(start=start + at, end=start + at + 1, hyps=hyps) for at in (0, 1)
+            ]
+            marks = {"no_speech_prob": 0.25}
+            yield SimpleNamespace(
+                start=start, end=start + 2, segments=parts[: len(hyps)], marks=marks
+            )
 
 
 def install() -> None:

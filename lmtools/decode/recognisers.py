@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import ClassVar, NamedTuple, Protocol
@@ -14,17 +14,18 @@ from lmtools.base.files import sha256
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option
 from lmtools.decode.vosk import Vosk, VoskOptions
-from lmtools.decode.whisper import Whisper, WhisperOptions
+from lmtools.decode.whisper import WhisperOptions
+from lmtools.decode.windows import Listener
 from lmtools.types import Hypothesis
 
-RULES = 2  # part of the signature: raised when equal options give other lists
+RULES = 3  # part of the signature: raised when equal options give other lists
 
 
 class Recogniser(Protocol):
     """A model in `directory`, which goes to worker processes before it is loaded there.
 
-    `rate`: samples a second that it takes; `longest`: seconds beyond which it hears an utterance in
-    several windows, 0 for none.
+    `rate`: samples a second that it takes; `longest`: seconds beyond which it cuts an utterance
+    into segments, 0 for none.
     """
 
     directory: str
@@ -40,6 +41,9 @@ class Recogniser(Protocol):
         get it, first; a function of them alone.
         """
 
+    def listen(self, samples: np.ndarray) -> Iterator:
+        """Yield the windows (windows.py) of samples of more than `longest` seconds."""
+
 
 class RecogniserKind(NamedTuple):
     """A recogniser's class, the dataclass of its options, and the packages that it needs."""
@@ -51,7 +55,7 @@ class RecogniserKind(NamedTuple):
 
 RECOGNISERS: dict[str, RecogniserKind] = {
     "whisper": RecogniserKind(
-        Whisper, WhisperOptions, ("soundfile", "faster-whisper", "ctranslate2")
+        Listener, WhisperOptions, ("soundfile", "faster-whisper", "ctranslate2")
     ),
     "vosk": RecogniserKind(Vosk, VoskOptions, ("soundfile", "vosk")),
 }

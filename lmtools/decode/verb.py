@@ -96,7 +96,7 @@ def join(parts: Sequence[Part], out: str, **options) -> int:
 
 def describe(done: Decoded, out: str) -> int:
     """Say what was decoded and what could not be; return the exit status."""
-    long = f", {done.long} of them in several windows" if done.long else ""
+    long = f", {done.long} of them in segments" if done.long else ""
     say(
         f"{out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
         f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"

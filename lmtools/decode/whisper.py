@@ -1,13 +1,16 @@
-"""Whisper by faster-whisper and CTranslate2: its own answer first, and behind it what wider beams
-find beside it; equal words are merged, the windows of a recording combined.
+"""Whisper by faster-whisper and CTranslate2: its own answer first, and behind it what the same
+search found beside it; equal words are merged.
 
 Radford et al. 2023, Robust Speech Recognition via Large-Scale Weak Supervision.
 """
 
+import contextlib
+import ctypes
 import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,24 +18,27 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.options import check_options, option
+from lmtools.decode.forced import Forced
 from lmtools.text.normaliser import NORMALISERS
 from lmtools.types import Hypothesis
 
 LONGEST = 30  # seconds that the encoder takes
+HOP = 160  # samples of a step of the features
 DIGITS = 4  # of scores
 FILES = ("model.bin", "config.json", "tokenizer.json")
 WORDS = NORMALISERS["librispeech"]  # what tells words apart: neither case nor punctuation
-WIDEST = 80  # beam up to which the search goes on until hypotheses are `depth`
-WIDER = 4  # times the beam before, where one did not find enough
-STEP = 0.02  # seconds between two tokens of time
-CLOSE = 25  # steps by which hypotheses of the same sound may differ in their end
+NO_SPEECH, LOG_PROB = 0.6, -1.0  # beyond both, faster-whisper hears silence
+LEAST = 1e-10  # of a probability of no speech, before its logarithm
+# of glibc's mallopt: one arena, no mapping, no trimming
+MALLOC = ((-8, 1), (-4, 0), (-1, (1 << 31) - 1), (-2, 1 << 26))
 
 
 @dataclass(frozen=True)
 class WhisperOptions:
     """Options of Whisper, which `--opts` sets."""
 
-    beam: int = option(20, "width of the search for the first hypothesis", least=1)
+    beam: int = option(20, "width of the search of utterances up to 30 s", least=1)
+    window: int = option(10, "width of the search of windows of longer recordings", least=1)
     depth: int = option(20, "most hypotheses of a list, all with different words", least=1)
     language: str = option("en", "code of the spoken language, or auto to detect it")
 
@@ -51,27 +57,10 @@ class Candidate(NamedTuple):
     def avg(self) -> float:
         return self.am / max(self.length, 1)
 
-
-NOTHING = Candidate("", 0.0, 0)
-
-
-@dataclass
-class Window:
-    """Up to LONGEST seconds: `candidates`, the first of which is the answer, and what
-    faster-whisper takes of that.
-    """
-
-    candidates: list[Candidate]
-    no_speech: float
-    answer: list[str] = field(default_factory=list)
-
-    def heard(self) -> list[Candidate]:
-        """Return the candidates; silence alone, as probable as it is that nobody speaks, where
-        faster-whisper takes no word of them.
-        """
-        if not (text := "".join(self.answer)).strip():
-            return [Candidate("", math.log(max(self.no_speech, 1e-10)), 0)]
-        return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
+    def as_hypothesis(self, no_speech: float) -> Hypothesis:
+        scores = {"am": self.am, "avg": self.avg, "nospeech": no_speech, "length": self.length}
+        rounded = {name: round(score, DIGITS) for name, score in scores.items()}
+        return Hypothesis(" ".join(self.text.split()), rounded)
 
 
 @dataclass
@@ -81,7 +70,8 @@ class Whisper:
     The first hypothesis is what faster-whisper's `transcribe` answers with the same beam at
     temperature 0. `am` of a hypothesis is the sum of the log-probabilities of its tokens and the
     end among all tokens that may come, `avg` that a token, `length` their number, `nospeech` the
-    probability that nobody speaks (of several windows, the least).
+    probability that nobody speaks in the window. Where that is silence, the list is the empty text
+    alone, as probable as it is that nobody speaks.
     """
 
     directory: str
@@ -97,11 +87,10 @@ class Whisper:
                     f"{self.directory}: no {name}; give a Whisper model of CTranslate2"
                     " (utils/install_asr.sh fetches one)"
                 )
-        most = max(self.options.beam, WIDEST)
-        if self.options.depth > most:
+        if self.options.depth > self.options.beam:
             raise UserError(
-                f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise"
-                " beam too"
+                f"--opts depth={self.options.depth}: more than a beam of {self.options.beam} holds;"
+                " raise beam too"
             )
 
     def load(self) -> "Whisper":
@@ -110,6 +99,7 @@ class Whisper:
 
         # its own lock has a semaphore, which a worker that is ended leaves behind with a warning
         tqdm.set_lock(threading.RLock())
+        keep_memory()
         device, _, index = self.device.partition(":")
         try:
             self.model = WhisperModel(
@@ -149,100 +139,82 @@ class Whisper:
                 raise UserError(
                     f"{self.directory}/tokenizer.json: has no token {name}; fetch the model again"
                 )
-        self.first_time = self.model.hf_tokenizer.token_to_id("<|notimestamps|>") + 1
 
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
-        """Return the hypotheses of samples (N,), faster-whisper's answer first, others by `avg`."""
-        windows = self.listen(samples)
-        no_speech = min((window.no_speech for window in windows), default=1.0)
-        hyps = []
-        for one in combine_windows((window.heard() for window in windows), self.options.depth):
-            scores = {"am": one.am, "avg": one.avg, "nospeech": no_speech, "length": one.length}
-            rounded = {name: round(score, DIGITS) for name, score in scores.items()}
-            hyps.append(Hypothesis(" ".join(one.text.split()), rounded))
-        return hyps
-
-    def listen(self, samples: np.ndarray) -> list[Window]:
-        """Return the windows that faster-whisper cuts and what is heard in each.
-
-        It calls our search in place of its own and goes on from our first candidate, so that where
-        windows begin, what they know of the words before, and what counts as silence is its
-        decision.
+        """Return the hypotheses of at most LONGEST seconds, faster-whisper's answer first, others
+        by `avg`.
         """
-        settings = self.options
-        windows: list[Window] = []
+        encoded, _ = self.encode(samples)
+        tokenizer = self.make_tokenizer(self.options.language, encoded)
+        prompt = self.model.get_prompt(tokenizer, [], without_timestamps=True)
+        result = self.generate([prompt], encoded, tokenizer, self.options.beam)[0]
+        candidates = [
+            Candidate(tokenizer.decode(tokens), score * len(tokens), len(tokens))
+            for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+        ]
+        if is_silence(result) or not candidates[0].text.strip():
+            candidates = [Candidate("", math.log(max(result.no_speech_prob, LEAST)), 0)]
+        ranked = rank_rest(merge_equal(candidates))[: self.options.depth]
+        return [one.as_hypothesis(result.no_speech_prob) for one in ranked]
 
-        def search(encoded, prompt, tokenizer, options):
-            window, result = self.search(encoded, prompt, options)
-            windows.append(window)
-            # what it makes of its own result: average, temperature, compression
-            return result, average_log_prob(result), 0.0, 1.0
+    @cached_property
+    def forced(self) -> Forced:
+        """The decoder that scores given tokens."""
+        tokenizer = self.make_tokenizer("en", None)
+        blank = [*tokenizer.encode(" "), tokenizer.eot]
+        return Forced(self.directory, find_suppressed(tokenizer), blank, tokenizer.eot)
 
-        self.model.generate_with_fallback = search
-        segments, _ = self.model.transcribe(
-            samples,
-            language=None if settings.language == "auto" else settings.language,
-            beam_size=settings.beam,
-            temperature=0,
-            without_timestamps=len(samples) <= LONGEST * self.rate,  # they end windows
-        )
-        for segment in segments:  # each is there before the next window is searched
-            windows[-1].answer.append(segment.text)
-        return windows
-
-    def search(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
-        """Return a window and CTranslate2's result of the first beam, under faster-whisper's
-        `options`; wider beams follow until there are `depth` candidates of different words, or
-        none is new, but not where faster-whisper hears silence.
+    def encode(self, samples: np.ndarray):
+        """Return what the encoder makes of up to LONGEST seconds, and how many steps of HOP samples
+        they are.
         """
-        scores: dict[tuple[int, ...], float] = {}
-        beam, distinct = self.options.beam, 0
-        first = result = self.generate(encoded, prompt, options, beam)
-        while True:
-            scores |= {
-                tuple(tokens): score
-                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
-                if tuple(tokens) not in scores
-            }
-            candidates = merge_equal(self.as_candidates(scores))
-            spent = len(candidates) == distinct or beam >= WIDEST
-            if spent or len(candidates) >= self.options.depth or is_silence(first, options):
-                break
-            distinct, beam = len(candidates), min(WIDER * beam, WIDEST)
-            result = self.generate(encoded, prompt, options, beam)
-        candidates = rank_rest(candidates)[: self.options.depth]
-        return Window(candidates, first.no_speech_prob), first
+        from faster_whisper.audio import pad_or_trim
 
-    def generate(self, encoded, prompt: list[int], options, beam: int):
-        """Return CTranslate2's result of a search that keeps all `beam` hypotheses."""
+        steps = min(len(samples) // HOP, LONGEST * self.rate // HOP)
+        features = self.model.feature_extractor(samples)[:, :steps]
+        return self.model.encode(pad_or_trim(features)), steps
+
+    def make_tokenizer(self, language: str, encoded):
+        """Return faster-whisper's tokenizer of a language, `auto`: of the one that is heard."""
+        from faster_whisper.tokenizer import Tokenizer
+
+        many = self.model.model.is_multilingual
+        if language == "auto":
+            heard = self.model.model.detect_language(encoded)[0] if many else [("<|en|>", 1.0)]
+            language = heard[0][0].strip("<|>")
+        return Tokenizer(self.model.hf_tokenizer, many, task="transcribe", language=language)
+
+    def generate(self, prompts: list[list[int]], encoded, tokenizer, beam: int, most: int = 0):
+        """Return CTranslate2's results of searches from `prompts`, one a row of `encoded`, that
+        keep all `beam` hypotheses, of `most` tokens.
+        """
         return self.model.model.generate(
             encoded,
-            [prompt],
+            prompts,
             beam_size=beam,
             num_hypotheses=beam,
-            length_penalty=options.length_penalty,
-            max_length=self.model.max_length,
+            # it takes half of this, and this less the prompt, if that is fewer
+            max_length=max(2 * most, len(prompts[0]) + most) if most else self.model.max_length,
             return_scores=True,
             return_no_speech_prob=True,
-            suppress_blank=options.suppress_blank,
-            suppress_tokens=options.suppress_tokens,
-            max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
-        )[0]
+            suppress_tokens=find_suppressed(tokenizer),
+        )
 
-    def as_candidates(self, scores: dict[tuple[int, ...], float]) -> list[Candidate]:
-        """Return candidates of tokens and their average scores, but for those that end their
-        window elsewhere than the first does: what they lack, or have twice, is not in their scores.
-        """
-        decode = self.model.hf_tokenizer.decode
-        end_of_text = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
-        ends = [find_end(tokens, self.first_time) for tokens in scores]
-        candidates = []
-        for (kept, end), (tokens, score) in zip(ends, scores.items(), strict=True):
-            if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
-                continue
-            text = decode([token for token in tokens[:kept] if token < end_of_text])
-            candidates.append(Candidate(text, score * len(tokens), len(tokens)))
-        return candidates
+
+def find_suppressed(tokenizer) -> list[int]:
+    """Return the tokens that faster-whisper's search never takes."""
+    from faster_whisper.transcribe import get_suppressed_tokens
+
+    return list(get_suppressed_tokens(tokenizer, [-1]))
+
+
+def keep_memory() -> None:
+    """Have the C library keep the memory that it got: CTranslate2 takes and leaves tens of MB for
+    each matrix, and a third of the time went into pages that the system cleared again and again.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # another library than glibc
+        for option_, value in MALLOC:
+            ctypes.CDLL(None).mallopt(option_, value)
 
 
 def average_log_prob(result) -> float:
@@ -251,26 +223,9 @@ def average_log_prob(result) -> float:
     return result.scores[0] * tokens / (tokens + 1)
 
 
-def is_silence(result, options) -> bool:
-    """Return whether faster-whisper drops the first hypothesis, by the thresholds of `options`."""
-    return (
-        result.no_speech_prob > options.no_speech_threshold
-        and average_log_prob(result) <= options.log_prob_threshold
-    )
-
-
-def find_end(tokens: Sequence[int], first_time: int) -> tuple[int, int | None]:
-    """Return how many of a window's tokens count, and at which token of time the next window
-    begins, None: where this one ends.
-
-    As Whisper has it: what follows two tokens of time in a row is begun anew in the next window,
-    unless the last token alone is one.
-    """
-    timed = [token >= first_time for token in tokens]
-    pairs = [place for place in range(1, len(tokens)) if timed[place - 1] and timed[place]]
-    if not pairs or timed[-2:] == [False, True]:
-        return len(tokens), None
-    return pairs[-1], tokens[pairs[-1] - 1]
+def is_silence(result) -> bool:
+    """Return whether faster-whisper drops the first hypothesis, by its thresholds."""
+    return result.no_speech_prob > NO_SPEECH and average_log_prob(result) <= LOG_PROB
 
 
 def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -284,16 +239,3 @@ def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:
 def rank_rest(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the first, which is the recogniser's own answer, and the others by `avg`."""
     return [*candidates[:1], *sorted(candidates[1:], key=lambda other: -other.avg)]
-
-
-def combine_windows(windows: Iterable[Sequence[Candidate]], depth: int) -> list[Candidate]:
-    """Return at most `depth` combinations of the windows' candidates, the first ones' first."""
-    whole = [NOTHING]
-    for window in windows:
-        pairs = [
-            Candidate(f"{a.text} {b.text}", a.am + b.am, a.length + b.length)
-            for a in whole
-            for b in window
-        ]
-        whole = rank_rest(merge_equal(pairs))[:depth]
-    return whole

@@ -18,6 +18,7 @@ from lmtools.formats import FORMATS, detect, edits, plain
 from lmtools.formats.lists import Side, join_ids
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
+from lmtools.formats.sessions import SessionNames, find_sessions, read_extras
 from lmtools.formats.texts import KALDI, read_kaldi
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
@@ -102,6 +103,24 @@ def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
     ids = join_ids(Side(hyp.texts, hyp.path), Side(refs, ref.path), "hypotheses have no reference")
     lists = hyp.lists and tuple(replace(n, utt=ids.get(n.utt, n.utt)) for n in hyp.lists)
     return replace(hyp, texts={ids[utt]: text for utt, text in hyp.texts.items()}, lists=lists)
+
+
+def join_sessions(texts: Texts, path: str) -> Texts:
+    """Return texts by session, those of its utterances joined in order; sessions are of a file, of
+    lists, or of ids (formats/sessions.py). UserError for references of utterances.
+    """
+    lists = texts.lists or [NBest(utt, ()) for utt in texts.texts]
+    if said := next((one.utt for one in lists if one.ref is not None), None):
+        raise UserError(
+            f"{texts.path}: {said!r} has a reference of its own; leave out --session, or give one"
+            " reference a session with --ref"
+        )
+    names = SessionNames(path or None, {} if path else read_extras(lists))
+    joined = {}
+    for places in find_sessions(lists, path or None):
+        said = [texts.texts.get(lists[place].utt, "") for place in places]
+        joined[names.of(lists[places[0]].utt)] = " ".join(filter(None, said))
+    return Texts(texts.path, joined)
 
 
 def same_length(ref: Texts, hyp: Texts) -> None:

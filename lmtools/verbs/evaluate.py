@@ -21,6 +21,7 @@ from lmtools.evaluate.inputs import (
     TextRules,
     Texts,
     join,
+    join_sessions,
     lists_of,
     load,
     load_plain,
@@ -60,6 +61,12 @@ def arguments(parser):
     parser.add("--format", nargs="+", metavar="FMT", help=help_text)
     help_text = "files have no ids: compare them line by line"
     group.add_argument("--plain", action="store_true", help=help_text)
+    help_text = (
+        "join the texts of each session before they are compared with one reference of it; F:"
+        " Kaldi's segments or utt2session (default: `session` of lists, or ids up to the last - or"
+        " _)"
+    )
+    group.add_argument("--session", metavar="F", nargs="?", const="", help=help_text)
     parser.add("--metric", help=f"the metric to compute: {METRIC_HELP} (default: %(default)s)")
     parser.add("--unify", "--map-words")
     parser.groups["normaliser"].description = "applied to hypotheses and references"
@@ -149,6 +156,11 @@ def read_inputs(args) -> Inputs:
         if kinds == ["stm", "ctm"]:
             return read_timed(args, rules)
     hyp, sources, against = read_files(args, nist)
+    if args.session is not None:
+        hyp, against = (one and join_sessions(one, args.session) for one in (hyp, against))
+        sources = [
+            one if one.lists is None else join_sessions(one, args.session) for one in sources
+        ]
     if rules:
         old, hyp = hyp, rules.rewrite(hyp)
         sources = [hyp if ref is old else rules.rewrite(ref, "ref") for ref in sources]

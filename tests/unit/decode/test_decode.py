@@ -1,5 +1,6 @@
 """`lmtools decode` with a recogniser that needs no model: order, processes, kills, damage."""
 
+import json
 import os
 import signal
 import subprocess
@@ -243,10 +244,42 @@ def test_a_recogniser_that_crashes(home, capsys):
     assert not Path("o.jsonl").exists()
 
 
-def test_long_utterances_are_told(home, capsys):
+def test_a_long_recording_has_a_list_a_segment(home, capsys):
+    """Lists of segments, their times and session, beside lists of utterances; resumed as these."""
     record(Path("set/7/1/7-1-0.wav"), 50_000)
     assert decode() == 0
-    assert "of 8 utterances, 1 of them in several windows," in capsys.readouterr().err
+    assert "of 8 utterances, 1 of them in segments," in capsys.readouterr().err
+    lists = {one.utt: one for one in jsonl.read("o.jsonl")}
+    cut = [utt for utt in lists if utt.startswith("7-1-0")]
+    assert cut == [f"7-1-0-000{n}" for n in (1, 2, 3, 4)] and len(lists) == 7 + 4
+    assert lists["7-1-0-0003"].extra == {"session": "7-1-0", "start": "2.00", "end": "3.00"}
+    assert lists["7-1-0-0003"].hyps[0].text == "word 18000 0" and lists["7-1-0-0003"].ref is None
+    assert lists["7-1-1"].ref == "SAID 1" and not lists["7-1-1"].extra
+    segments = Path("o.jsonl.segments").read_text().splitlines()
+    assert segments[3] == "7-1-0-0004 7-1-0 3.00 3.12"  # no later than the recording
+    assert Path("o.jsonl.utt2session").read_text().splitlines()[0] == "7-1-0-0001 7-1-0"
+    first = json.loads(Path("o.jsonl.windows.jsonl").read_text().splitlines()[0])
+    assert first == {
+        "session": "7-1-0",
+        "start": 0,
+        "end": 2,
+        "no_speech_prob": 0.25,
+        "segments": 2,
+    }
+    good, before = Path("o.jsonl").read_bytes(), heard()
+    lines = journal().read_bytes().splitlines(keepends=True)
+    assert decode() == 0 and heard() == before and Path("o.jsonl").read_bytes() == good
+    journal().write_bytes(b"".join(line for line in lines if b"7-1-0-0003" not in line))
+    assert decode() == 0 and heard() == before + 2 and Path("o.jsonl").read_bytes() == good
+    Path("set/7/1/7-1-0.wav").unlink()
+    assert decode() == 0 and not Path("o.jsonl.segments").exists()
+    record(Path("set/7/1/7-1-0.wav"), 50_000)
+    record(Path("set/7/1/7-1-0-0002.wav"), 1000)
+    Path("set/7/1/8.trans.txt").write_text("7-1-0-0002 X\n")
+    assert decode() == 3
+    assert "7-1-0: failed: 7-1-0-0002: is a segment's name and a recording's" in (
+        capsys.readouterr().err
+    )
 
 
 def test_one_recording(home, capsys):
@@ -266,7 +299,7 @@ def test_one_recording(home, capsys):
         (("--opts", "deep=3"), "--opts deep=3: no option is called 'deep'; fake has depth, sec"),
         (("--opts", "depth=x"), "--opts depth=x: is no number; write for instance depth=7"),
         (("--opts", "depth=0"), "--opts depth: 0 (int) is not a whole number from 1"),
-        (("--opts", "depth"), "--opts depth: not key=value; fake has depth, seconds, kill"),
+        (("--opts", "depth"), "--opts depth: not key=value; fake has depth, seconds, language"),
         (("--opts", "depth=1", "depth=2"), "a second one called 'depth'"),
         (("--asr", "sphinx:m"), "--asr sphinx:m: no recogniser is called so; give whisper:DIR or"),
         (("--asr", "fake"), "--asr fake: no recogniser is called so"),

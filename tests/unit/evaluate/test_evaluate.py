@@ -292,3 +292,28 @@ def test_mixed_error_rate(tmp_path, capsys):
     (tmp_path / "hyp").write_text("a 我 们 go 北 海\n")
     files = ["--ref", str(tmp_path / "ref"), "--hyp", str(tmp_path / "hyp")]
     assert output(capsys, *files, "--metric", "mer")[0].startswith("MER 33.33% ")
+
+
+def test_segments_are_joined_before_they_are_compared(here, capsys):
+    """Where segments are cut costs nothing; their order is that of time, or of their numbers."""
+    words = [f"w{n}" for n in range(33)]
+    cut = [" ".join(words[at : at + 3]) for at in range(0, 33, 3)]  # eleven: -9 before -10
+    kaldi_text.write({"r1": " ".join(words), "r2": "a b"}, "whole")
+    texts = {f"r1-{n}": text for n, text in enumerate(cut)} | {"r2-0": "a", "r2-1": ""}
+    kaldi_text.write(dict(sorted(texts.items())), "cut")
+    (line,) = output(capsys, "--ref", "whole", "--hyp", "cut", "--session")
+    assert "(0 sub, 1 del, 0 ins; 35 words, 2 utterances)" in line
+    Path("times").write_text("".join(f"{utt} {utt[:2]} {10 - int(utt[3:])} 20\n" for utt in texts))
+    (line,) = output(capsys, "--ref", "whole", "--hyp", "cut", "--session", "times")
+    assert "(30 sub, 1 del, 0 ins; 35 words, 2 utterances)" in line
+    lists = [
+        NBest(utt, (Hypothesis(text), Hypothesis("x")), extra={"session": utt[:2]})
+        for utt, text in texts.items()
+    ]
+    jsonl.write(lists, "cut.jsonl")
+    first, second, *_ = output(
+        capsys, "--ref", "whole", "--hyp", "cut.jsonl", "--against", "cut", "--session"
+    )
+    assert first.startswith("WER 2.86%") and "WER 2.86%" in second
+    assert main(["evaluate", "--ref", "n.jsonl", "--hyp", "n.jsonl", "--session"]) == 1
+    assert "'s_a' has a reference of its own; leave out --session" in capsys.readouterr().err
