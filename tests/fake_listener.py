@@ -12,6 +12,11 @@ from lmtools import Hypothesis
 from lmtools.decode import recognisers
 from lmtools.transcribe import transcriber
 
+# the command line with this recogniser
+SCRIPT = (
+    "import fake_listener, sys; fake_listener.install(); from lmtools.cli import main;"
+    " sys.exit(main(sys.argv[1:]))"
+)
 SPAN = 10  # seconds of a window
 FIRST, SECOND = (
     ("We see the sea.", "we see the see"),

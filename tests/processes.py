@@ -3,6 +3,10 @@ gone.
 """
 
 import contextlib
+import http.client
+import re
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,8 +21,8 @@ SILENCE = 120  # seconds until a silent program is given up
 class Running:
     """A running `lmtools` with our streams; it ends with the block, and after SILENCE."""
 
-    def __init__(self, *words, **more):
-        command = [sys.executable, "-m", "lmtools", *map(str, words)]
+    def __init__(self, *words, program=("-m", "lmtools"), **more):
+        command = [sys.executable, *program, *map(str, words)]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(command, **pipes, **more)
         self.clock = threading.Timer(SILENCE, self.process.kill)
@@ -31,6 +35,41 @@ class Running:
         self.clock.cancel()
         self.process.kill()
         self.process.communicate()
+
+
+class Service(Running):
+    """A running `lmtools serve`."""
+
+    def listen(self) -> "Service":
+        for line in self.process.stderr:
+            if found := re.fullmatch(rb"listening on http://127.0.0.1:(\d+)\n", line):
+                self.port = int(found[1])
+                return self
+        raise AssertionError("it does not listen")
+
+    def ask(self, method, path, content=None, **headers):
+        """Status, headers and content of the answer."""
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SILENCE)
+        client.request(method, path, content, headers)
+        answer = client.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+
+    def send(self, *parts: bytes, pause=0.0, close=False) -> bytes:
+        """What is answered to the very bytes; nothing where the client goes away."""
+        with socket.create_connection(("127.0.0.1", self.port), SILENCE) as client:
+            for part in parts:
+                client.sendall(part)
+                time.sleep(pause)
+            answer = b""
+            while not close and (block := client.recv(1 << 16)):
+                answer += block
+            return answer
+
+    def end(self, kind=signal.SIGTERM) -> tuple[int, bytes]:
+        """Status and errors after a signal."""
+        self.process.send_signal(kind)
+        _, err = self.process.communicate(timeout=SILENCE)
+        return self.process.returncode, err
 
 
 def alive(pid: int) -> bool:

@@ -146,7 +146,7 @@ def open_media(source):
     import av
 
     options = {"format_whitelist": CONTAINERS, "protocol_whitelist": "file"}
-    return av.open(source, options=options, metadata_errors="ignore")
+    return av.open(source, "r", options=options, metadata_errors="ignore")
 
 
 def measure_sound(source, where: str) -> float:

@@ -1,7 +1,11 @@
-"""Language models and weights that a process keeps, for programs that send it lists as they come:
-over HTTP (`server`), or line by line (`verb`). Both ask a `Chooser`.
+"""Models that a process keeps, for programs that send it lists as they come, over HTTP (`server`)
+or line by line (`verb`), which a `Chooser` answers, or recordings (`speech`).
 """
 
 VERBS = {
-    "serve": ("more", "rescore lists as they come, over HTTP or line by line", "lmtools.serve.verb")
+    "serve": (
+        "more",
+        "transcribe recordings and rescore lists as they come, over HTTP",
+        "lmtools.serve.verb",
+    )
 }

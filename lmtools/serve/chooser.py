@@ -60,9 +60,10 @@ class Chooser:
 
     Scores are computed as by `lmtools score`, lists sorted as by `lmtools rescore`; `warnings` are
     of the latter's check that these are the models of the weights. UserError where they are not.
+    `scorers` are the models where they are loaded.
     """
 
-    def __init__(self, specs: Mapping[str, LMSpec], path: str, computing: Computing):
+    def __init__(self, specs: Mapping[str, LMSpec], path: str, computing: Computing, scorers=None):
         self.path, self.computing = path, computing
         self.told: set[str] = set()  # models of which it is said that they hardly know a word
         names = {name: [] for name in specs}
@@ -74,7 +75,7 @@ class Chooser:
                 f"{path}: no weight for {unused[0]!r}: it has {', '.join(self.weights.features)};"
                 " give the model the name that it was tuned under, as in --lm NAME=LM"
             )
-        self.scorers = {name: load(spec, computing) for name, spec in specs.items()}
+        self.scorers = scorers or {name: load(spec, computing) for name, spec in specs.items()}
         self.paths = {name: specs[summed(name)].lm for name in self.columns}
         self.signatures = {name: self.scorers[summed(name)].signature for name in self.columns}
         given = ScoreColumns(dict.fromkeys(self.columns, ()), self.signatures, self.paths, {})

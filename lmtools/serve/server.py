@@ -26,9 +26,10 @@ from starlette.routing import Route, Router
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.files import in_units
+from lmtools.base.files import WHOLE, in_units
 from lmtools.base.log import say
 from lmtools.serve.chooser import Chooser, spell_error
+from lmtools.serve.speech import PATH, ClientLeftError, Speech, spell_for_openai
 from lmtools.serve.waiting import (
     Batcher,
     Refusal,
@@ -97,23 +98,28 @@ class Body:
 
 
 class Service:
-    """The application: `POST /rescore` by a Chooser, `GET /health`, `GET /metrics`; lists of a
-    request have at most `most` bytes.
+    """The application: `POST /rescore` by a Chooser, recordings by a Transcriber of the recogniser
+    `asr`, `GET /health`, `GET /metrics`; lists of a request have at most `most` bytes.
     """
 
-    def __init__(self, chooser: Chooser, serving: Serving, most: int):
+    def __init__(
+        self, chooser: Chooser | None, serving: Serving, most: int, transcriber=None, asr: str = ""
+    ):
         self.serving, self.key = serving, os.environ.get(KEY, "")
-        self.metrics, self.lists = ServiceMetrics(), Batcher(chooser.answer, serving)
+        self.metrics = ServiceMetrics()
+        self.lists = Batcher(chooser.answer, serving) if chooser else None
+        self.speech = Speech(transcriber, asr, serving, self.metrics) if transcriber else None
+        self.batchers = [one for one in (self.lists, self.speech and self.speech.waiting) if one]
         self.connections: set[Connection] = set()
         self.idle: dict[Connection, None] = {}  # those without a request, longest first
         self.local, self.told = False, -TELL
-        self.sizes, self.held = {"/rescore": most, "/health": most, "/metrics": most}, {}
-        routes = [
-            Route("/rescore", self.rescore, methods=["POST"]),
-            Route("/health", self.tell_health, methods=["GET"]),
-            Route("/metrics", self.tell_metrics, methods=["GET"]),
-        ]
+        routes = [Route("/rescore", self.rescore, methods=["POST"])] if chooser else []
+        routes += self.speech.routes if self.speech else []
+        routes.append(Route("/health", self.tell_health, methods=["GET"]))
+        routes.append(Route("/metrics", self.tell_metrics, methods=["GET"]))
         self.router = Router(routes, redirect_slashes=False)
+        self.sizes = {one.path: most * (WHOLE if one.path == PATH else 1) for one in routes}
+        self.held: dict[int, dict[Body, int]] = {}  # bytes of bodies, by the most of their kind
 
     async def __call__(self, scope, receive, send) -> None:
         headers, path, status = Headers(scope=scope), scope["path"], 0
@@ -134,7 +140,7 @@ class Service:
                 body.held = self.held.setdefault(most, {})
                 body.hold(body.declared)
             await self.router({**scope, "app": self}, body.receive, carry)
-        except ClientDisconnect:
+        except (ClientDisconnect, ClientLeftError):
             pass
         except Exception as error:
             if not status:
@@ -154,7 +160,7 @@ class Service:
         wanted = f"Bearer {self.key}".encode()
         if self.key and path != "/health" and not hmac.compare_digest(shown, wanted):
             cause = f"not the server's key ({KEY}); send the header Authorization: Bearer KEY"
-            raise Refusal(401, cause, **{"WWW-Authenticate": "Bearer"})
+            raise Refusal(401, cause, {"WWW-Authenticate": "Bearer"}, code="invalid_api_key")
         if len(self.connections) > CONNECTIONS:
             raise busy(f"{len(self.connections)} connections")
 
@@ -163,16 +169,18 @@ class Service:
         if isinstance(error, HTTPException):  # of the router
             allowed = (error.headers or {}).get("Allow")
             texts = {
-                404: f"nothing is there; use {', '.join(self.sizes)}",
+                404: f"nothing is there; use {', '.join(p for p in self.sizes if '{' not in p)}",
                 405: f"{path} takes {allowed}; use it",
             }
             text = texts.get(error.status_code, f"{error.detail}; mend the request")
-            error = Refusal(error.status_code, text, **(error.headers or {}))
+            error = Refusal(error.status_code, text, error.headers)
         elif not isinstance(error, UserError):
             say(f"lmtools serve: {one_line(error)} ({type(error).__name__})")
             error = Refusal(500, "failed here, see the log; send it again, or alone")
         status = getattr(error, "status", 400)
-        answer = Response(spell_error(error), status, getattr(error, "headers", {}), JSON)
+        openai = path.startswith("/v1/")
+        content = spell_for_openai(error, status) if openai else spell_error(error)
+        answer = Response(content, status, getattr(error, "headers", None), JSON)
         await send({"type": "http.response.start", "status": status, "headers": answer.raw_headers})
         more = not body.complete
         await send({"type": "http.response.body", "body": answer.body, "more_body": more})
@@ -190,10 +198,8 @@ class Service:
         return Response(b'{"status": "ok"}', media_type=JSON)
 
     async def tell_metrics(self, request: Request) -> Response:
-        self.metrics.queue, self.metrics.sums["batches"] = (
-            len(self.lists.waiting),
-            self.lists.batches,
-        )
+        self.metrics.queue = sum(len(one.waiting) for one in self.batchers)
+        self.metrics.sums["batches"] = self.lists.batches if self.lists else 0
         return Response(str(self.metrics), headers={"Content-Type": PAGE})
 
     def tell(self, fault: dict) -> None:
@@ -308,6 +314,10 @@ class Daemon(uvicorn.Server):
     second.
     """
 
+    def __init__(self, config: uvicorn.Config, service: Service):
+        super().__init__(config)
+        self.service = service
+
     @contextlib.contextmanager
     def capture_signals(self):
         """Have signals end it; the second has the system's effect again."""
@@ -316,6 +326,8 @@ class Daemon(uvicorn.Server):
 
         def end():
             self.should_exit = True
+            if self.service.speech:  # what has not begun would take minutes
+                self.service.speech.waiting.close()
             for kind in kinds:
                 loop.remove_signal_handler(kind)
 
@@ -355,8 +367,9 @@ async def serve(service: Service) -> None:
         h11_max_incomplete_event_size=HEAD,
     )
     asyncio.get_running_loop().set_exception_handler(lambda _, fault: service.tell(fault))
-    working = asyncio.create_task(service.lists.run())
+    working = [asyncio.create_task(one.run()) for one in service.batchers]
     say(f"listening on http://{f'[{host}]' if ':' in host else host}:{port}")
-    await Daemon(config).serve([listening])
-    service.lists.close()
-    await working
+    await Daemon(config, service).serve([listening])
+    for one in service.batchers:
+        one.close()
+    await asyncio.gather(*working)

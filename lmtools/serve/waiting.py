@@ -47,15 +47,17 @@ def parse_port(text: str, name: str) -> tuple[str, int]:
 
 
 class Refusal(UserError):
-    """A request that is not answered: its status, the cause and remedy, and more headers."""
+    """A request that is not answered: its status, the cause and remedy, more headers, and for
+    clients of OpenAI the wrong field and a code.
+    """
 
-    def __init__(self, status: int, message: str, **headers: str):
+    def __init__(self, status: int, message: str, headers=None, param=None, code=None):
         super().__init__(message)
-        self.status, self.headers = status, headers
+        self.status, self.headers, self.param, self.code = status, headers or {}, param, code
 
 
 def busy(cause: str) -> Refusal:
-    return Refusal(503, f"busy: {cause}; send it again later", **{"Retry-After": "1"})
+    return Refusal(503, f"busy: {cause}; send it again later", {"Retry-After": "1"})
 
 
 class ServiceMetrics:

@@ -11,15 +11,14 @@ import threading
 import time
 
 import pytest
-from processes import SILENCE, Running
+from processes import SILENCE, Service
 
 from lmtools.base.errors import UserError
 from lmtools.ngram import build
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.score import load
+from lmtools.serve import server
 from lmtools.serve.chooser import Answer
-from lmtools.serve.server import Service as Application
-from lmtools.serve.server import serve
 from lmtools.serve.waiting import Batcher, Refusal, Serving
 from lmtools.text import Normaliser
 
@@ -42,40 +41,6 @@ def words(tiny, tmp_path_factory):
     Weights("wer", features, "am", dev, signatures=signatures).save(home / "w.json")
     command = ["serve", "--lm", f"new={home}/lm", "--weights", home / "w.json"]
     return [*command, "--max-line", MOST]
-
-
-class Service(Running):
-    """A running `lmtools serve`."""
-
-    def listen(self) -> "Service":
-        for line in self.process.stderr:
-            if found := re.fullmatch(rb"listening on http://127.0.0.1:(\d+)\n", line):
-                self.port = int(found[1])
-                return self
-        raise AssertionError("it does not listen")
-
-    def ask(self, method, path, content=None, **headers):
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SILENCE)
-        client.request(method, path, content, headers)
-        answer = client.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
-
-    def send(self, *parts: bytes, pause=0.0, close=False) -> bytes:
-        """What is answered to the very bytes; nothing where the client goes away."""
-        with socket.create_connection(("127.0.0.1", self.port), SILENCE) as client:
-            for part in parts:
-                client.sendall(part)
-                time.sleep(pause)
-            answer = b""
-            while not close and (block := client.recv(1 << 16)):
-                answer += block
-            return answer
-
-    def end(self, kind=signal.SIGTERM) -> tuple[int, bytes]:
-        """Status and errors after a signal."""
-        self.process.send_signal(kind)
-        _, err = self.process.communicate(timeout=SILENCE)
-        return self.process.returncode, err
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +264,9 @@ def test_who_keeps_a_connection_delays_no_end(capsys):
 
     async def run() -> bytes:
         chooser = SlowChooser()
-        running = asyncio.create_task(serve(Application(chooser, Serving(port="0"), MOST)))
+        running = asyncio.create_task(
+            server.serve(server.Service(chooser, Serving(port="0"), MOST))
+        )
         while not (port := re.search(r":(\d+)\n", capsys.readouterr().err)):
             await asyncio.sleep(0.01)
         reader, writer = await asyncio.open_connection("127.0.0.1", int(port[1]))

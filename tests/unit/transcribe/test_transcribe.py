@@ -21,10 +21,6 @@ from lmtools.transcribe.second import SecondPass
 
 pytest.importorskip("av", reason="av is not installed (pip install -e '.[asr]')")
 TESTS = Path(__file__).parents[2]
-SCRIPT = (
-    "import fake_listener, sys; fake_listener.install(); from lmtools.cli import main;"
-    " sys.exit(main(sys.argv[1:]))"
-)
 TEXT = "we see the sea\na blue finch it sings\nthe sea is blue\n" * 3
 
 
@@ -145,7 +141,15 @@ def test_killed_twice_it_goes_on_to_equal_files(home, ngram):
     assert transcribe("long.wav", "--lm", ngram, "--changes") == 0
     os.rename("o", "whole")
     command = [
-        *(sys.executable, "-c", SCRIPT, "transcribe", "long.wav", "--asr", "whisper:m"),
+        *(
+            sys.executable,
+            "-c",
+            fake_listener.SCRIPT,
+            "transcribe",
+            "long.wav",
+            "--asr",
+            "whisper:m",
+        ),
         *("--lm", ngram, "--out", "o", "--changes"),
     ]
     environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}", "KILL_AT": "kill"}

@@ -3,6 +3,7 @@ name.
 """
 
 import json
+import os
 import shlex
 import shutil
 from itertools import pairwise
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import soundfile
 from lattices import random_lattice
-from processes import SILENCE, Running
+from processes import Service
 from toys import WORDS, sentences
 from translators import random_translator
 
@@ -128,11 +129,13 @@ def test_an_example_works(home, line, capfd):
     run(line)
 
 
-def test_the_servers_answer(home):
-    with open("test.jsonl") as lists:
-        request = lists.readline().encode()
-    with Running(*shlex.split(SERVED[1])[1:]) as served:
-        answer, _ = served.process.communicate(request, SILENCE)
-        assert "chosen" in json.loads(answer), answer
-    with Running(*shlex.split(SERVED[0])[1:], "--set", "port=0") as served:
-        assert b"127.0.0.1" in served.process.stderr.readline()
+@pytest.mark.parametrize("line", SERVED)
+def test_the_servers_listen(home, line):
+    with Service(
+        *shlex.split(line)[1:],
+        *("--set", "port=0"),
+        program=("-c", fake_listener.SCRIPT),
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as served:
+        status, _, content = served.listen().ask("GET", "/health")
+    assert (status, json.loads(content)) == (200, {"status": "ok"})

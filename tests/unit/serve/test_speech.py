@@ -1,0 +1,231 @@
+"""Recordings over HTTP: OpenAI's own client, the forms of others, and clients that do harm."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import fake_listener
+import numpy as np
+import pytest
+import soundfile
+from processes import SILENCE, Service
+
+import lmtools
+from lmtools.decode import recognisers
+from lmtools.ngram import build
+from lmtools.text import Normaliser
+from lmtools.transcribe import transcriber
+
+openai = pytest.importorskip("openai")
+TESTS = Path(__file__).parents[2]
+# a recogniser that needs no model, as slow as the file `slow` says, and a second pass that fails
+# while there is a file `broken`
+SCRIPT = """
+import sys, time
+from pathlib import Path
+import fake_listener
+from lmtools.transcribe import second, transcriber
+fake_listener.install()
+choose = second.SecondPass.choose
+
+def listen(*args, **more):
+    for window in fake_listener.listen(*args, **more):
+        Path("windows").open("a").write("x")
+        if Path("slow").exists():
+            time.sleep(float(Path("slow").read_text()))
+        yield window
+
+def fail(self, lists):
+    if Path("broken").exists():
+        raise RuntimeError("no such word: \u20ac")
+    return choose(self, lists)
+
+transcriber.listen, second.SecondPass.choose = listen, fail
+from lmtools.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+TEXT = "we see the sea\na blue finch it sings\nthe sea is blue\n" * 3
+MOST = 200_000  # --max-line: a recording has 16 times as much
+PATH = "/v1/audio/transcriptions"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A directory with a fake recogniser, an n-gram, a glossary and recordings."""
+    home = tmp_path_factory.mktemp("speech")
+    (home / "text").write_text(TEXT)
+    build([home / "text"], 2, home / "lm", Normaliser(), kenlm="none")
+    (home / "m").mkdir()
+    (home / "m/model").write_text("word\n")
+    tone = np.sin(np.arange(16_000 * 21) / 20) / 3
+    soundfile.write(home / "a.wav", tone, 16_000)
+    soundfile.write(home / "a.flac", tone, 16_000)
+    (home / "empty.wav").touch()
+    (home / "long").write_text("word " * 20_000)
+    (home / "text.wav").write_text("this is no sound\n" * 1000)
+    return home
+
+
+@pytest.fixture(scope="module")
+def service(home):
+    words = ["serve", "--asr", "whisper:m", "--lm", "new=lm", "--device", "cpu"]
+    words += ["--max-line", MOST, "--set", "port=0", "seconds=3", "waiting=4"]
+    path = f"{TESTS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    more = {"cwd": home, "env": {**os.environ, "PYTHONPATH": path, "LMTOOLS_API_KEY": "key"}}
+    with Service(*words, program=("-c", SCRIPT), **more) as service:
+        yield service.listen()
+        (home / "slow").unlink(missing_ok=True)
+        status, err = service.end()
+        assert status == 0 and b"Traceback" not in err
+
+
+@pytest.fixture
+def client(service):
+    url = f"http://127.0.0.1:{service.port}/v1"
+    return openai.OpenAI(base_url=url, api_key="key", max_retries=0, timeout=SILENCE)
+
+
+@pytest.fixture(scope="module")
+def wanted(home):
+    """What a Transcriber of this process hears."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        patch.setattr(transcriber, "listen", None)
+        patch.setitem(recognisers.RECOGNISERS, "whisper", None)
+        fake_listener.install()
+        return lmtools.Transcriber("whisper:m", ["new=lm"]).transcribe("a.wav")
+
+
+def ask(client, home, name="a.wav", **more):
+    with open(home / name, "rb") as file:
+        return client.audio.transcriptions.create(file=file, model="whisper-1", **more)
+
+
+def test_openais_client_gets_what_transcribe_writes(client, home, wanted):
+    assert wanted.text != " ".join(one.first for one in wanted.segments)  # the second pass did it
+    assert ask(client, home).text == wanted.text
+    assert ask(client, home, "a.flac", temperature=0.2, language="en").text == wanted.text
+    assert ask(client, home, response_format="text") == f"{wanted.text}\n"
+    for form in ("srt", "vtt"):
+        assert ask(client, home, response_format=form) == wanted.write(form)
+    tree = json.loads(wanted.write("verbose_json"))
+    both = ask(
+        client, home, response_format="verbose_json", timestamp_granularities=["word", "segment"]
+    )
+    assert both.text == wanted.text and both.duration == 21 and both.language == "en"
+    assert [one.model_dump() for one in both.segments] == tree["segments"]
+    assert [one.model_dump() for one in both.words] == tree["words"]
+    plain = ask(client, home, response_format="verbose_json")
+    assert plain.segments == both.segments and plain.words is None
+    names = [one.id for one in client.models.list()]
+    assert names == ["m", "whisper-1"] and client.models.retrieve("m").owned_by == "lmtools"
+    with pytest.raises(openai.NotFoundError, match="no model 'gpt'"):
+        client.models.retrieve("gpt")
+
+
+def test_a_fault_of_the_second_pass_is_told_beside_the_recognisers_own_text(client, home, wanted):
+    (home / "broken").touch()
+    try:
+        with open(home / "a.wav", "rb") as file:
+            answer = client.audio.transcriptions.with_raw_response.create(file=file, model="m")
+    finally:
+        (home / "broken").unlink()
+    assert answer.headers["X-Lmtools-Fallback"] == "no such word: \\u20ac"
+    assert answer.parse().text == " ".join(one.first for one in wanted.segments)
+    with open(home / "a.wav", "rb") as file:
+        answer = client.audio.transcriptions.with_raw_response.create(file=file, model="m")
+    assert "X-Lmtools-Fallback" not in answer.headers and answer.parse().text == wanted.text
+
+
+# what clients send, as curl writes it: OpenAI's documentation; requests (Open WebUI: texts before
+# the file); form-data of Node (in pieces, n8n); whisper.cpp's (fields of its own); phones (a name
+# that is no file's, an empty language)
+CLIENTS = {
+    "documentation": (
+        *("-F", "file=@a.wav", "-F", "timestamp_granularities[]=word", "-F", "model=whisper-1"),
+        *("-F", "response_format=verbose_json"),
+    ),
+    "requests": ("-F", "model=whisper-1", "-F", "language=en", "-F", "file=@a.wav;type=audio/wav"),
+    "form-data": (
+        *("-H", "Transfer-Encoding: chunked", "-H", "Expect:", "-F", "stream=false"),
+        *("-F", "file=@a.flac;filename=blob;type=application/octet-stream", "-F", "model=x"),
+    ),
+    "whisper.cpp": (
+        *("-F", "file=@a.wav", "-F", "temperature=0.0", "-F", "temperature_inc=0.2"),
+        *("-F", "response_format=json", "-F", "chunking_strategy=auto", "-F", "include[]=logprobs"),
+    ),
+    "phone": (
+        "-F",
+        "language=",
+        "-F",
+        "prompt=",
+        "-F",
+        "file=@a.flac;filename=../../etc/\u00e9 .m4a",
+    ),
+}
+
+
+def curl(service, home, *words) -> tuple[int, dict]:
+    url = f"http://localhost:{service.port}{PATH}"
+    command = ["curl", "-s", "-w", "\n%{http_code}", "-H", "Authorization: Bearer key", url, *words]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=SILENCE)
+    content, status = done.stdout.rsplit("\n", 1)
+    return int(status), json.loads(content)
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_forms_of_other_clients(service, home, wanted, name):
+    status, tree = curl(service, home, *CLIENTS[name])
+    assert status == 200 and tree["text"] == wanted.text
+    assert ("words" in tree, "segments" in tree) == (name == "documentation", False)
+
+
+WRONG = {
+    "no file": (("-F", "model=m"), "file", "send one"),
+    "a text": (("-F", "file=a.wav"), "file", "send one"),
+    "empty": (("-F", "file=@empty.wav"), "file", "empty"),
+    "no sound": (("-F", "file=@text.wav"), None, ""),
+    "format": (("-F", "file=@a.wav", "-F", "response_format=doc"), "response_format", "verbose"),
+    "hot": (("-F", "file=@a.wav", "-F", "temperature=nan"), "temperature", "0 to 1"),
+    "file as text": (("-F", "file=@a.wav", "-F", "prompt=@text"), "prompt", "send a text"),
+    "unit": (
+        ("-F", "file=@a.wav", "-F", "timestamp_granularities[]=x"),
+        *("timestamp_granularities[]", "word"),
+    ),
+    "long prompt": (("-F", "file=@a.wav", "-F", "prompt=<long"), None, "64KB"),
+    "no form": (("-d", "{}"), "file", "send one"),
+    "no boundary": (("-H", "Content-Type: multipart/form-data", "-d", "x"), None, "oundary"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_have_the_shape_that_openais_clients_read(service, home, name):
+    words, param, why = WRONG[name]
+    status, tree = curl(service, home, *words)
+    error = tree["error"]
+    assert status == 400 and error["type"] == "invalid_request_error" and why in error["message"]
+    assert error["param"] == param and error["code"] is None
+
+
+def test_errors_raise_what_openais_client_knows(client, service, home):
+    with pytest.raises(openai.AuthenticationError, match="LMTOOLS_API_KEY"):
+        ask(client.with_options(api_key="other"), home)
+    with pytest.raises(openai.BadRequestError, match="temperature is"):
+        ask(client, home, temperature=3)
+    with pytest.raises(openai.NotFoundError, match="nothing is there"):
+        client.audio.translations.create(file=b"x", model="m")
+    (home / "large.wav").write_bytes(bytes(16 * MOST + 1))
+    with pytest.raises(openai.APIStatusError, match="larger --max-line") as error:
+        ask(client, home, "large.wav")
+    assert error.value.status_code == 413
+
+
+def count(home) -> int:
+    return len((home / "windows").read_text())
+
+
+def metric(service, name) -> int:
+    page = service.ask("GET", "/metrics", Authorization="Bearer key")[2]
+    return int(re.search(rf"{name} (\d+)", page)[1])
