@@ -45,7 +45,7 @@ test-fast: lint
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
-	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
+	find utils egs benchmarks/gpu .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/hadolint utils/docker/Dockerfile utils/docker/Dockerfile.cuda

@@ -1,4 +1,4 @@
-"""Speed of models: `python benchmarks/bench.py score|lists|lm|lattice|criteria|engine`.
+"""Speed of models: `python benchmarks/bench.py score|batched|lists|lm|lattice|criteria|engine|rate`
 
 Recipes call it by path; kinds/ declares what each kind measures, measures/ how.
 """
@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 import torch
-from kinds import criteria, engine, lattice, lists, lm, score
+from kinds import batched, criteria, engine, lattice, lists, lm, rate, score
 
 from lmtools.base.options import fill, list_options, parse_option
 from lmtools.base.seal import write_json
@@ -15,8 +15,8 @@ from lmtools.cli import run_verb
 from lmtools.verbs.parser import Parser, add_actions, add_common
 
 KINDS = {
-    "score": score, "lists": lists, "lm": lm, "lattice": lattice, "criteria": criteria,
-    "engine": engine,
+    "score": score, "batched": batched, "lists": lists, "lm": lm, "lattice": lattice,
+    "criteria": criteria, "engine": engine, "rate": rate,
 }  # fmt: skip
 
 

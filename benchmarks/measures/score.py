@@ -71,11 +71,12 @@ def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]
 
 
 def naive_states(scorer: NeuralScorer, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Return the states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole
-    forward pass a token, all passes in one batch.
+    """Return the states (B N, D) at `places` (N,) of `inputs` (B, T) of equal lengths as papers
+    make them: a whole forward pass a token, all passes in one batch.
     """
-    which = torch.arange(len(places), device=inputs.device)
-    copies = inputs.repeat(len(places), 1)
+    copies = inputs.repeat_interleave(len(places), dim=0)
+    which = torch.arange(len(copies), device=inputs.device)
+    places = places.repeat(len(inputs))
     copies[which, places] = MASK
     return scorer.lm.trunk.hidden(copies, torch.full_like(which, inputs.shape[1]))[which, places]
 

@@ -68,9 +68,7 @@ class Stream:
             if size < least:
                 raise too_long(where, self.most, "an entry")
         if size > 0:
-            raise UserError(
-                f"{self.name}: byte {self.offset}: ends inside an entry; write or fetch it again"
-            )
+            raise UserError(f"{self.name}: byte {self.offset}: ends inside an entry; write it")
         return b"".join(pieces)
 
     def readline(self) -> str:

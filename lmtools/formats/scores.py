@@ -139,9 +139,7 @@ def writing(
                     out.write("\n")
                     continue
                 if not np.isfinite(value):
-                    raise UserError(
-                        f"{path}: the score of {nbest.utt}#{rank} is {value}; see what is wrong"
-                    )
+                    raise UserError(f"{path}: the score of {nbest.utt}#{rank} is {value}; mend it")
                 out.write(f"{nbest.utt}#{rank}\t{float(value)!r}\t{int(count)}\n")
             total += hash_list(nbest)
             if str(path) == "-":
@@ -162,9 +160,7 @@ def join_parts(paths: Sequence, out) -> None:
             rows = [line for line in lines if line != "\n"]
             last = str(rows[0] if rows else "").startswith(LAST) and len(set(rows)) == 1
             if number and not last and (len(rows) != 1 or None in rows):
-                raise UserError(
-                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, on like machines"
-                )
+                raise UserError(f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}")
             if not number and len(set(rows)) > 1:
                 raise UserError(
                     f"{out}: parts by several models or on several devices ({rows[0]!r:.150} ...);"

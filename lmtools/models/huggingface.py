@@ -57,9 +57,7 @@ def check_files(directory: str) -> None:
     """Raise UserError unless a local directory has a configuration and no pickle for weights."""
     if not (Path(directory) / "config.json").is_file():
         cause = "no config.json there" if Path(directory).exists() else "no such directory"
-        raise UserError(
-            f"hf:{directory}: {cause}, nothing is fetched; give a directory of save_pretrained"
-        )
+        raise UserError(f"hf:{directory}: {cause}, nothing is fetched; give save_pretrained's")
     if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
         remedy = (
             "load it where you trust it and save it again: save_pretrained writes model.safetensors"

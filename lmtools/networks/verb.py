@@ -103,9 +103,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
     if args.scores or args.score or args.depth:
-        raise UserError(
-            "--lattices: paths count by their arcs' scores; leave --scores, --score, --depth"
-        )
+        raise UserError("--lattices: paths count by arcs' scores; leave --scores, --score, --depth")
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
         lattice, messages = drop_unusable(lattice)

@@ -201,9 +201,7 @@ def gather(
     own_scores = components(nbests, source)
     for name in columns:
         if name in own_scores or name in DERIVED or name == "rank":
-            raise UserError(
-                f"--scores {name}=...: {source} has a feature of this name already; choose another"
-            )
+            raise UserError(f"--scores {name}=...: {source} has this name already; choose another")
     table = {
         name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own_scores
     }

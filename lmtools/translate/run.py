@@ -69,9 +69,7 @@ def translate(
     earlier run made. UserError for what does not fit; lists made are kept.
     """
     if is_stream(out):
-        raise UserError(
-            f"{out}: lists of translations are resumed by the name of their file; give one"
-        )
+        raise UserError(f"{out}: translations are resumed by the name of their file; give one")
     scorer = load_kind(LMSpec(options.lm, pairs=True), options.computing)
     if not isinstance(scorer, TranslationScorer):
         raise UserError(f"{options.lm}: no translation model; train one on pairs (seq2seq)")

@@ -200,9 +200,7 @@ def parse_results(path: Path, tree: Mapping) -> Judged:
             path, str(tree["sha256"]), dict(tree["signature"]), gold, layers=tuple(layers)
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(
-            f"{path}: damaged ({error!r}); write it again with lmtools sts --out"
-        ) from None
+        raise UserError(f"{path}: damaged ({error!r}); write it again by lmtools sts") from None
 
 
 def parse_layer(row: Mapping) -> Layer:

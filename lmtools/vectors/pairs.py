@@ -45,9 +45,7 @@ def read_table(path, names: Sequence[str], set: str | None = None) -> Iterator[S
         if count > 1 or (count == 0 and name != names[-1]):
             raise UserError(f"{where}: the header has {count} columns {name!r}; name the format")
     if set and SET not in columns:
-        raise UserError(
-            f"{path}:1: set={set}, but there is no column {SET}; drop it, or give the whole release"
-        )
+        raise UserError(f"{path}:1: set={set}, but no column {SET}; drop it, or give the release")
 
     def rows() -> Iterator[Row]:
         for where, fields in lines:
@@ -126,9 +124,7 @@ def write_tsv(pairs: Iterable[SentencePair], path) -> None:
                     )
                 encodable(sentence, where)
             if first and not math.isfinite(pair.similarity):
-                raise UserError(
-                    f"{where}: the similarity is '{pair.similarity}'; give a finite number"
-                )
+                raise UserError(f"{where}: similarity '{pair.similarity}'; give a finite number")
             # the shortest text of the similarity that reads back the same
             score = f"\t{float(pair.similarity)!r}" if first else ""
             out.write(f"{pair.left}\t{pair.right}{score}\n")

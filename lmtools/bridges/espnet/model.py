@@ -36,9 +36,7 @@ class TokenLM(nn.Module):
     def __init__(self, vocab_size: int, settings: dict, size: int, ids: Sequence[int]):
         super().__init__()
         if len(ids) != vocab_size:
-            raise UserError(
-                f"lm_conf: {len(ids)} ids for {vocab_size} tokens; export the model again"
-            )
+            raise UserError(f"lm_conf: {len(ids)} ids for {vocab_size} tokens; export it again")
         self.model = LanguageModel(build(Settings, settings, "lm_conf.settings"), size)
         written = torch.tensor(ids)
         # <sos/eos> is only read at the beginning

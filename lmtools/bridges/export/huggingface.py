@@ -86,9 +86,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
             " tokenizer.json; export another model"
         )
     if type(lm.output) is not Softmax:
-        raise UserError(
-            f"{directory}: transformers have a softmax, no {lm.settings.criterion}; use --to onnx"
-        )
+        raise UserError(f"{directory}: has no softmax, but {lm.settings.criterion}; use --to onnx")
 
 
 @torch.no_grad()

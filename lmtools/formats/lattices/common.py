@@ -126,9 +126,7 @@ def write_files(
     with atomic_text(path) as out:
         for count, lattice in enumerate(lattices):
             if count and not (many and is_stream(path)):
-                raise UserError(
-                    f"{path}: holds one lattice of several; give a directory, without {suffix}"
-                )
+                raise UserError(f"{path}: holds one lattice of several; give a directory")
             out.write(spell_checked(lattice, path, spell))
             out.flush()
 

@@ -86,9 +86,7 @@ def list_tables(path) -> list:
     if stated.is_file() and parse_number(
         stated.read_text(errors="replace").strip(), str(stated), "the number of jobs"
     ) != len(archives):
-        raise UserError(
-            f"{path}: num_jobs is not the number of its lat.N, {len(archives)}; let all jobs finish"
-        )
+        raise UserError(f"{path}: num_jobs is not {len(archives)}, of its lat.N; let jobs finish")
     return archives
 
 
@@ -145,9 +143,7 @@ def parse_weight(text: str, where: str) -> Weight:
     """Return the weight that `graph,acoustic,ids` or `graph,acoustic` spells."""
     graph, acoustic, *ids = text.split(",")
     if len(ids) > 1 or not IDS.fullmatch("".join(ids)):
-        raise UserError(
-            f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids with ids like 3_3_4"
-        )
+        raise UserError(f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids like 3_3")
     return (
         parse_real(graph, where, "a graph cost"),
         parse_real(acoustic, where, "an acoustic cost"),

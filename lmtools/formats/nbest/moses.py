@@ -85,9 +85,7 @@ def read(
         where = f"{path}:{rows_of_id[0][0]}"
         utterances.add(utt, where)
         if utt in filled:
-            raise UserError(
-                f"{where}: sentence {utt} follows {last}; sort lists by number, or give gaps=skip"
-            )
+            raise UserError(f"{where}: sentence {utt} follows {last}; sort them, or give gaps=skip")
         for between in list_missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
             yield NBest(between, ())
@@ -140,9 +138,7 @@ def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
     if last is None or not (COUNTED.fullmatch(last) and COUNTED.fullmatch(utt)):
         return ()
     if int(utt) - int(last) > LONGEST_GAP:
-        raise UserError(
-            f"{where}: sentence {utt} follows {last}; number them without gaps, or give gaps=skip"
-        )
+        raise UserError(f"{where}: sentence {utt} follows {last}; number them, or give gaps=skip")
     return map(str, range(int(last) + 1, int(utt)))
 
 
@@ -154,9 +150,7 @@ def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) 
 
     def spell_list(nbest: NBest, where: str) -> Iterator[str]:
         if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
-            raise UserError(
-                f"{where}: has no hypothesis, which only numbered sentences may lack; drop it"
-            )
+            raise UserError(f"{where}: has no hypothesis, as only numbered ones may; drop it")
         for hyp in nbest.hyps:
             parts = fields(row_of(nbest.utt, hyp))
             yield f" {BAR} ".join(check_plain(part, where) for part in parts)

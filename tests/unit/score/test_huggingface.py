@@ -198,7 +198,7 @@ def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text("a\n")
     assert main(["ppl", "--lm", "hf:bert-base-uncased", "--text", "t", "--cache", "none"]) == 1
-    remedy = "nothing is fetched; give a directory of save_pretrained"
+    remedy = "nothing is fetched; give save_pretrained's"
     assert (
         capsys.readouterr().err
         == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"

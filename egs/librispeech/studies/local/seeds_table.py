@@ -39,11 +39,20 @@ def main(data: Path, home: Path, out: Path, *sets: str) -> None:
 def evaluate_set(data: Path, home: Path, name: str) -> dict[str, Evaluation]:
     """Return the WER of each system on a set."""
     case, part = name.split("/")
-    lists = data / name / "nbest.jsonl"
-    references = References({nbest.utt: nbest.ref for nbest in read(lists, "jsonl")})
-    paths = sorted(home.glob(f"{case}/rescore/*/{part}.txt"))
+    references = read_references(data / name / "nbest.jsonl")
+    return evaluate_texts(references, home / case / "rescore", part)
+
+
+def read_references(lists: Path) -> References:
+    """Return the references of lists."""
+    return References({nbest.utt: nbest.ref for nbest in read(lists, "jsonl")})
+
+
+def evaluate_texts(references: References, folder: Path, part: str) -> dict[str, Evaluation]:
+    """Return the WER of each system's FOLDER/SYSTEM/PART.txt."""
+    paths = sorted(folder.glob(f"*/{part}.txt"))
     if not paths:
-        raise UserError(f"{home}/{case}/rescore: no SYSTEM/{part}.txt; run stage 5")
+        raise UserError(f"{folder}: no SYSTEM/{part}.txt; run stage 5")
     return {path.parent.name: references.evaluate(kaldi_text.read(path)) for path in paths}
 
 
