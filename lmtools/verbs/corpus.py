@@ -105,7 +105,9 @@ def tell_overlap(args: argparse.Namespace) -> None:
     if empty := [path for path, sentences in sets.items() if not any(map(str.strip, sentences))]:
         raise UserError(f"{empty[0]}: no sentence in it; give references, or text")
     judged = JudgedSentences(sets)
-    overlap = judged.find_in(args.text, drop_id if args.kaldi else str)
+    overlap = judged.find_in(
+        args.text, (lambda line: line.partition(" ")[2]) if args.kaldi else str
+    )
     if not overlap.read:
         raise NoSentence(args.text[0], 0)
     print_overlap(overlap)
@@ -125,10 +127,6 @@ def print_overlap(overlap: Overlap) -> None:
         print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
     where = f"{next(iter(overlap.lines))}{' ..' * (len(overlap.lines) > 1)}"
     print(f"{where}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence")
-
-
-def drop_id(line: str) -> str:
-    return line.partition(" ")[2]
 
 
 def read_sentences(path: str) -> list[str]:
