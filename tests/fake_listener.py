@@ -37,8 +37,8 @@ class FakeWindow:
     end: float
     segments: list
     state: dict | None
-    language: str = "en"
     marks: dict = field(default_factory=lambda: {"avg_logprob": -0.25, "no_speech_prob": 0.1})
+    language = "en"
 
     def word_times(self, segment, text):
         words = text.split()

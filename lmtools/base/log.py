@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 EVERY = 60.0  # seconds from line to line about one piece of work
+SLOWEST = 0.05  # units a second that are said
 DELAY = 1.0  # seconds that work takes at least to be shown in a bar
 BYTES = "B"  # a unit that is shown as kB, MB ...
+BROKEN = "{desc}: {percentage:3.0f}%|{bar}| {n:.1f}/{total:.1f} {unit}s [{elapsed}<{remaining}]"
 OPEN: list["ProgressBar"] = []  # work under way, in the order in which it began
 
 Item = TypeVar("Item")
@@ -39,7 +41,7 @@ class ProgressBar:
     with `done` there before it begins. To be closed, or used by `with`.
     """
 
-    def __init__(self, label: str, total: int | None, unit: str, done: int = 0):
+    def __init__(self, label: str, total: float | None, unit: str, done: float = 0):
         self.label, self.total, self.unit = label, total, unit
         self.done = self.before = done
         self.begun = self.last = time.monotonic()
@@ -50,9 +52,10 @@ class ProgressBar:
             class Bar(tqdm):
                 monitor_interval = 0  # its thread would keep this process from being forked
 
+            broken = {"bar_format": BROKEN} if isinstance(total, float) else {}
             self.bar = Bar(
                 total=total, initial=done, desc=label, unit=unit, unit_scale=unit == BYTES,
-                dynamic_ncols=True, delay=DELAY, file=sys.stderr, miniters=1,
+                dynamic_ncols=True, delay=DELAY, file=sys.stderr, miniters=1, **broken,
             )  # fmt: skip
         OPEN.append(self)
 
@@ -62,7 +65,7 @@ class ProgressBar:
     def __exit__(self, *error) -> None:
         self.close()
 
-    def advance(self, more: int = 1) -> None:
+    def advance(self, more: float = 1) -> None:
         """Note that `more` units are done, and show it when it is time to."""
         self.done += more
         if self.bar is not None:
@@ -77,7 +80,8 @@ class ProgressBar:
         line = f"{self.label}: {self.amount(self.done)}"
         if self.total:
             line += f" of {self.amount(self.total)} ({self.done / self.total:.0%})"
-        line += f" {self.plural}, {self.amount(rate)} {self.plural}/s"
+        line += f" {self.plural}"
+        line += f", {self.amount(rate)} {self.plural}/s" if rate >= SLOWEST else ""
         if left is not None:
             line += f", {format_seconds(left)} left"
         say(line)

@@ -123,7 +123,7 @@ def stream_samples(source, rate: int, where: str) -> Iterator[np.ndarray]:
             for packet in media.demux(media.streams.audio[0]):
                 try:
                     frames = packet.decode()
-                except av.InvalidDataError:
+                except av.FFmpegError:
                     damaged += 1
                     continue
                 for frame in frames:
@@ -132,7 +132,7 @@ def stream_samples(source, rate: int, where: str) -> Iterator[np.ndarray]:
                     heard += frame.samples
             if heard:
                 yield from (part.to_ndarray().reshape(-1) for part in mixer.resample(None))
-    except (OSError, ValueError, IndexError) as error:  # FFmpeg's are of these kinds
+    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
         cause = "no sound in it" if isinstance(error, IndexError) else error
         raise no_audio(where, cause) from None
     if not heard:
@@ -153,12 +153,14 @@ def measure_sound(source, where: str) -> float:
     """Return the seconds that a file says it lasts; 0 where it does not say. UserError for what is
     no sound.
     """
+    import av
+
     try:
         with open_media(source) as media:
             stream = media.streams.audio[0]
             own = float(stream.duration * stream.time_base) if stream.duration else 0.0
             return own or (media.duration or 0) / 1e6
-    except (OSError, ValueError, IndexError) as error:
+    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
         cause = "no sound in it" if isinstance(error, IndexError) else error
         raise no_audio(where, cause) from None
 

@@ -12,7 +12,7 @@ import msgspec
 from lmtools.base.atomic import atomic_text, hold_lock
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.files import sha256
+from lmtools.base.files import read_head, sha256
 from lmtools.base.log import ProgressBar, say
 from lmtools.formats.journal import Journal, JournalEntry
 from lmtools.transcribe.transcriber import HeardWindow, Transcriber, join_windows
@@ -49,12 +49,9 @@ def transcribe_all(
     the same sound with the same models is taken from its journal. UserError where no recording can
     be read.
     """
-    find, check = (
-        open_door("decode", f"utterances:{name}", "transcribe")
-        for name in ("find_utterances", "check_file")
-    )
+    check = open_door("decode", "utterances:check_file", "transcribe")
     measure = open_door("decode", "audio:measure_sound", "transcribe")
-    say_left_out(source, utterances := find(source))
+    say_left_out(source, utterances := find_recordings(source))
     done, lengths = Transcribed(), {}
     for one in utterances:
         try:
@@ -85,6 +82,16 @@ def transcribe_all(
         utt, reason = next(iter(done.failed.items()))
         raise UserError(f"{source}: no recording can be transcribed; the first, {utt}: {reason}")
     return done
+
+
+def find_recordings(source: str) -> list:
+    """Return the recordings that a path means, as `lmtools decode` finds them, or a file that is no
+    text, whatever its ending is.
+    """
+    find = open_door("decode", "utterances:find_utterances", "transcribe")
+    if Path(source).is_file() and b"\0" in read_head(source):
+        return list(open_door("decode", "utterances:read_names", "transcribe")([Path(source)]))
+    return find(source)
 
 
 def fail(done: Transcribed, utt: str, reason: str) -> None:
@@ -128,7 +135,7 @@ def hear_recording(one, out: str, transcriber: Transcriber, progress: ProgressBa
     state, before = (windows[-1].state, windows[-1].end) if windows else (None, 0.0)
     progress.advance(before / 60)
     if windows and state is None:
-        return join_windows(windows)
+        return join_windows(windows, transcriber.recogniser.options.language)
     heard = transcriber.hear(source, one.recording.where, one.utt, state=state)
     with journal.appending() as add:
         for window in guard(heard, one.recording.where):
@@ -136,7 +143,7 @@ def hear_recording(one, out: str, transcriber: Transcriber, progress: ProgressBa
             windows.append(window)
             progress.advance((window.end - before) / 60)
             before = window.end
-    return join_windows(windows)
+    return join_windows(windows, transcriber.recogniser.options.language)
 
 
 def guard(windows: Iterator[HeardWindow], where: str) -> Iterator[HeardWindow]:

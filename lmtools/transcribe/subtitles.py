@@ -20,6 +20,7 @@ LONGEST, SHORTEST = 7.0, 1.0  # seconds of a subtitle
 APART = 0.08  # seconds between two, two frames
 PAUSE = 1.0  # seconds of silence, at which a subtitle ends
 ENDS, HALTS = (".", "?", "!", "…", "。", "？", "！"), (",", ";", ":", "、", "，")
+TITLES = {"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "mt.", "vs."}  # no sentence ends with them
 AFTER_HALT, INSIDE = 1.0, 4.0  # what a break costs after a phrase, after any other word
 EACH = 2.0  # what a subtitle costs, so that there are few
 HASTE = 4.0  # what a second costs that is lacking to read it
@@ -45,6 +46,16 @@ class Unit:
     text: str
     space: bool = True
     last: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Return whether a sentence may end with it."""
+        return self.text.endswith(ENDS) and self.text.lower() not in TITLES
+
+    @property
+    def halts(self) -> bool:
+        """Return whether a phrase ends with it."""
+        return self.text.endswith(HALTS)
 
 
 def lay_out(segments: Sequence[TimedText], duration: float) -> list[Cue]:
@@ -122,7 +133,7 @@ class Layout:
             (abs(self.columns(first, place) - self.columns(place, end)) - bonus, place)
             for place in range(first + 1, end)
             if max(self.columns(first, place), self.columns(place, end)) <= COLUMNS
-            for bonus in [12 * self.units[place - 1].text.endswith((*ENDS, *HALTS))]
+            for bonus in [12 * (self.units[place - 1].ends or self.units[place - 1].halts)]
         ]
         return min(places)[1] if places else None
 
@@ -139,8 +150,8 @@ class Layout:
         """Return what a subtitle of these units costs: its end inside a phrase, haste, brevity."""
         last, begin = self.units[end - 1], self.units[first].start
         cost = EACH
-        if not last.text.endswith(ENDS):
-            cost += AFTER_HALT if last.last or last.text.endswith(HALTS) else INSIDE
+        if not last.ends:
+            cost += AFTER_HALT if last.last or last.halts else INSIDE
         until = self.units[end].start - APART if end < len(self.units) else last.end + SHORTEST
         wanted = max(SHORTEST, self.columns(first, end) / SPEED)
         return cost + HASTE * max(0.0, wanted - max(until - begin, 0.0))

@@ -5,7 +5,7 @@ them, and the times of the words that it chose; in one process, each model loade
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +18,7 @@ from lmtools.base.errors import UserError, one_line
 from lmtools.transcribe.second import WRITING, SecondPass, find_english, share_confidence
 from lmtools.transcribe.timed import TimedText, TimedWord, find_changes
 from lmtools.transcribe.transcript import Transcript
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import NBest
 
 MODEL = "tools/asr/whisper-base"  # where utils/install_asr.sh puts it, in a checkout
 WHISPER = "whisper:"
@@ -63,8 +63,8 @@ class Transcriber:
         self.asr = find_asr(asr)
         make = open_door("decode", "recognisers:make_recogniser", "transcribe")
         recogniser = make(self.asr, opts, device)
-        if lm is None:
-            lm = find_english() if recogniser.options.language == "en" else []
+        self.english = lm is None  # a model that no other language is for
+        lm = find_english() if self.english else lm
         self.second = SecondPass(lm, weights, phrases, normaliser)
         self.recogniser = recogniser.load()
         sign = open_door("decode", "recognisers:sign_recogniser", "transcribe")
@@ -105,7 +105,7 @@ class Transcriber:
             windows.append(window)
             if progress is not None:
                 progress(window.end, whole)
-        return join_windows(windows)
+        return join_windows(windows, self.recogniser.options.language)
 
     def hear(
         self,
@@ -132,7 +132,7 @@ class Transcriber:
         """Choose among the alternatives of a window's segments, and find the times of words."""
         segments, fallback = window.segments, None
         texts = ()
-        if self.second.active and segments:
+        if self.second.active and segments and (not self.english or window.language == "en"):
             ids = (f"{name}-{round(100 * one.start):07}" for one in segments)
             lists = [NBest(utt, one.hyps) for utt, one in zip(ids, segments, strict=True)]
             try:
@@ -150,8 +150,9 @@ class Transcriber:
         first = segment.hyps[0].display
         text = first if best is None else best.hyps[0].display
         words = list(self.mark_words(list(window.word_times(segment, text)), first, best))
+        marks = {name: round(float(value), DIGITS + 1) for name, value in window.marks.items()}
         times = (round(float(time), DIGITS) for time in (segment.start, segment.end))
-        return TimedText(*times, text=text, first=first, words=words, marks=dict(window.marks))
+        return TimedText(*times, text=text, first=first, words=words, marks=marks)
 
     def mark_words(self, timed: list[tuple], first: str, best: NBest | None) -> Iterator[TimedWord]:
         """Yield words (word, start, end, probability) with what the second pass says of them."""
@@ -197,44 +198,21 @@ def rewind(source) -> None:
         source.seek(0)
 
 
-def join_windows(windows: Iterable[HeardWindow]) -> Transcript:
-    """Return the transcript of a recording's windows, at least one."""
-    windows = list(windows)
+def join_windows(windows: Sequence[HeardWindow], language: str) -> Transcript:
+    """Return the transcript of a recording's windows; of none, too short, in `language`."""
     return Transcript(
-        language=windows[0].language,
-        duration=round(windows[-1].end, DIGITS),
+        language=windows[0].language if windows else language,
+        duration=round(windows[-1].end, DIGITS) if windows else 0.0,
         segments=tuple(segment for window in windows for segment in window.segments),
         fallback=next((window.fallback for window in windows if window.fallback), None),
     )
 
 
-@dataclass(frozen=True)
-class WholeWindow:
-    """A recording as one window of one segment."""
-
-    hyps: Sequence[Hypothesis]
-    end: float
-    language: str
-    start: float = 0.0
-    state: None = None
-    marks: Mapping = field(default_factory=dict)
-
-    @property
-    def segments(self):
-        return [self] if self.hyps[0].text else []
-
-    def word_times(self, segment, text: str):
-        words = text.split()
-        step = self.end / max(sum(map(len, words)), 1)
-        at = 0.0
-        for word in words:
-            yield word, at, at + step * len(word), 1.0
-            at += step * len(word)
-
-
 def listen(recogniser, blocks: Iterable[np.ndarray], language, prompt, state) -> Iterator:
-    """Yield the windows of a recording, each with its segments."""
-    samples = np.concatenate(list(blocks))
-    end = len(samples) / recogniser.rate
-    hyps = tuple(recogniser.decode(samples))
-    yield WholeWindow(hyps, end, language or recogniser.options.language)
+    """Yield the windows of a recording, each with its segments and their alternatives."""
+    options, known = recogniser.options, recogniser.model.supported_languages
+    if language is not None and language not in (*known, "auto"):
+        raise UserError(f"language {language}: the model knows {', '.join(known)}, or auto")
+    options = options if language is None else replace(options, language=language)
+    decode = open_door("decode", "windows:decode_recording", "transcribe")
+    yield from decode(recogniser, blocks, options, state=state, prompt=prompt)

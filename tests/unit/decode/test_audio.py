@@ -1,5 +1,6 @@
 """Samples of recordings: formats, rates, segments, commands, and what is no speech."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.decode import audio
-from lmtools.decode.audio import read_samples
+from lmtools.decode.audio import measure_sound, read_samples, stream_samples
 from lmtools.decode.utterances import Recording, Utterance
 
 soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
@@ -132,3 +133,49 @@ def test_a_cut_file_is_refused_or_shorter():
             assert len(read_samples(utterance("x.flac"), 16_000)) <= 80_000
         except UserError as error:
             assert str(error).startswith("x.flac: ")
+
+
+def stream(source, rate=16_000) -> np.ndarray:
+    return np.concatenate(list(stream_samples(source, rate, "x")))
+
+
+def test_a_stream_has_the_same_samples():
+    pytest.importorskip("av", reason="PyAV is not installed")
+    soundfile.write("x.flac", tone(3), 16_000)
+    whole = read_samples(utterance("x.flac"), 16_000)
+    assert np.array_equal(stream("x.flac"), whole)
+    assert np.array_equal(stream(BytesIO(Path("x.flac").read_bytes())), whole)
+    assert measure_sound("x.flac", "x") == 3
+    both = np.stack([tone(3, 48_000), tone(3, 48_000, 1000)], -1)
+    soundfile.write("two.wav", both, 48_000)
+    mixed = stream("two.wav")
+    assert len(mixed) == pytest.approx(48_000, abs=100)
+    assert {*np.abs(np.fft.rfft(mixed[:16_000])).argsort()[-2:]} == {440, 1000}
+
+
+def test_damage_in_a_stream_is_passed_over_and_said(capsys):
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    with av.open("x.mp4", "w") as media:
+        out = media.add_stream("aac", rate=16_000, layout="mono")
+        sound = np.random.default_rng(1).uniform(-0.5, 0.5, (1, 160_000)).astype(np.float32)
+        frame = av.AudioFrame.from_ndarray(sound, format="fltp", layout="mono")
+        frame.rate = 16_000
+        media.mux([*out.encode(frame), *out.encode(None)])
+    data = bytearray(Path("x.mp4").read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 4_000] = b"\xff" * 4_000
+    Path("x.mp4").write_bytes(data)
+    assert 80_000 < len(stream("x.mp4")) < 160_000
+    assert "damaged packets were passed over" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["#EXTM3U\n#EXTINF:3,\nx.wav\n", "ffconcat version 1.0\nfile x.wav\n", "", "RIFF"]
+)
+def test_a_stream_is_of_no_list_of_files(text):
+    pytest.importorskip("av", reason="PyAV is not installed")
+    soundfile.write("x.wav", tone(), 16_000)
+    Path("x.m3u8").write_text(text)
+    for source in ("x.m3u8", BytesIO(text.encode())):
+        with pytest.raises(UserError, match=r"^x: cannot be read as audio"):
+            stream(source)

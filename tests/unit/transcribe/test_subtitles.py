@@ -52,6 +52,13 @@ def test_subtitles_keep_their_limits(seed, letters):
         assert inside < len(cues)  # some end where a phrase does
 
 
+def test_a_title_is_no_end_of_a_sentence():
+    text = "It was a long and rather cold evening when I went to see Mr. Hale at home."
+    words = [TimedWord(n / 3, n / 3 + 0.3, word, 1) for n, word in enumerate(text.split())]
+    made = lay_out([TimedText(0, 6, text, "", words)], 9)
+    assert not any(line.endswith("Mr.") for cue in made for line in cue.text.split("\n"))
+
+
 @pytest.mark.parametrize("form", ["srt", "vtt"])
 def test_another_program_reads_the_subtitles(form):
     pysubs2 = pytest.importorskip(

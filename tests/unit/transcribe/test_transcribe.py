@@ -113,6 +113,15 @@ def test_without_a_model_it_says_that_this_is_the_recognisers_answer(home, monke
     assert "no second pass: this is the recogniser's own answer" in capsys.readouterr().err
 
 
+def test_the_installed_english_model_is_for_english_alone(home, ngram, monkeypatch):
+    monkeypatch.setattr(transcriber, "find_english", lambda: [ngram])
+    record(home / "a.wav", 5)
+    made = lmtools.Transcriber("whisper:m")
+    assert made.transcribe("a.wav").text == "We see the sea. A blue finch, it sings."
+    monkeypatch.setattr(fake_listener.FakeWindow, "language", "de")
+    assert made.transcribe("a.wav").text == "we see the see a blue fins sings"
+
+
 def test_a_fault_of_the_second_pass_leaves_the_first(home, ngram, monkeypatch, capsys):
     record(home / "a.wav", 5)
     made = lmtools.Transcriber("whisper:m", {"lm": lmtools.load(ngram)})
@@ -173,6 +182,7 @@ FORMATS = {
     "c.webm": "libopus",
     "d.opus": "libopus",
     "e.mp3": "libmp3lame",
+    "f.avi": "libmp3lame",
 }
 
 
