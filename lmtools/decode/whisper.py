@@ -144,7 +144,9 @@ class Whisper:
         """Return the hypotheses of at most LONGEST seconds, faster-whisper's answer first, others
         by `avg`.
         """
-        encoded, _ = self.encode(samples)
+        encoded, steps = self.encode(samples)
+        if not steps:
+            return [Candidate("", 0.0, 0).as_hypothesis(1.0)]
         tokenizer = self.make_tokenizer(self.options.language, encoded)
         prompt = self.model.get_prompt(tokenizer, [], without_timestamps=True)
         result = self.generate([prompt], encoded, tokenizer, self.options.beam)[0]

@@ -15,6 +15,7 @@ from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
 from lmtools.rescoring.folds import Fold, Folds, assign_folds
+from lmtools.rescoring.margins import find_margin
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.tuning_options import (
     EXACT,
@@ -256,7 +257,7 @@ def weights_with_phrases(
     are those without it, and `bound_weights` gives that of PHRASES, and of NEAR where it is free.
     """
     if dev_set.harm is None or PHRASES not in options.free(features):
-        return weights_of(features, dev_set.statistics, options)
+        return weights_with_new(features, dev_set.statistics, options)
     own = own_hypotheses(features)
     fixed = replace(options, fix={**(options.fix or {}), PHRASES: 0.0})
     weights, notes = weights_of(own, dev_set.statistics, fixed)
@@ -268,6 +269,19 @@ def weights_with_phrases(
     note = bound_weights(rest, searched, dev_set.harm)
     found = {PHRASES: note["weight"]} | ({NEAR: note["margin"]} if "margin" in note else {})
     return {**weights, **found}, {**notes, PHRASES: note}
+
+
+def weights_with_new(
+    features: Features, statistics: np.ndarray, options: TuningOptions
+) -> tuple[dict[str, float], dict]:
+    """Return what `weights_of` does for own hypotheses, and the margin of new ones, if any."""
+    if NEAR not in options.free(features):
+        return weights_of(features, statistics, options)
+    fixed = replace(options, fix={**(options.fix or {}), NEAR: 0.0})
+    weights, notes = weights_of(own_hypotheses(features), statistics, fixed)
+    rest = combine(weights.values(), features.values)
+    note = find_margin(rest, features, METRICS[options.metric].gain(statistics))
+    return {**weights, NEAR: note["margin"]}, {**notes, NEAR: note}
 
 
 class Crossing:

@@ -7,6 +7,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import kaldi_text, read
+from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lists import tune_lists
 from lmtools.rescoring.systems import of_system, read_scores
 from lmtools.rescoring.tuning import FLAT, Crossing
@@ -120,6 +121,10 @@ def describe_weights(weights):
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
     yield from describe_phrases(weights.search.get(PHRASES))
+    if note := weights.search.get(NEAR):
+        saved = note["with"] - note["without"]
+        wins = f"win by a margin of {note['margin']:.4g}, and save {saved:g} errors"
+        yield f"new hypotheses {wins if note['new'] else 'never win: they save no errors surely'}"
     for name, curve in weights.search["curves"].items():
         low, high = curve["flat"]
         title = METRICS[weights.metric].title

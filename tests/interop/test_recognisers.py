@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rapidfuzz.distance import Levenshtein
 
 from lmtools.cli import main
 from lmtools.decode.recognisers import RECOGNISERS
@@ -125,7 +126,7 @@ def test_whisper_gives_the_lists_that_are_known(decoded):
         mine = scores((hyp.text, hyp.scores["avg"]) for hyp in ours.hyps)
         theirs = scores((hyp["text"], hyp["scores"]["avg"]) for hyp in known[utt]["hyps"])
         assert next(iter(mine)) == next(iter(theirs))
-        assert len(theirs) <= len(mine) == len(ours.hyps) <= 20
+        assert len(mine) == len(ours.hyps) <= 20
         # int8 rounds otherwise on other processors
         both = mine.keys() & theirs.keys()
         assert len(both) >= 0.5 * len(theirs)
@@ -163,14 +164,20 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
     (tmp_path / "hostile").mkdir()
     path = tmp_path / "hostile/u.wav"
     soundfile.write(path, samples, RATE)
-    hyps = decoded("whisper", "beam=5", "depth=5", audio=path.parent)["u"].hyps
+    lists = decoded("whisper", "beam=5", "depth=5", "window=5", audio=path.parent)
+    said = " ".join(one.hyps[0].text for one in lists.values() if one.hyps[0].text)
     without = len(samples) <= 30 * RATE
-    assert hyps[0].text == transcribe(path, beam_size=5, without_timestamps=without)
-    assert len({hyp.text for hyp in hyps}) == len(hyps) <= 5
-    if kind == "speech":
-        assert len(hyps) == 5 and len(hyps[0].text.split()) > 100
-        # alternatives have the sound of the whole too
-        assert all(abs(h.scores["length"] - hyps[0].scores["length"]) < 20 for h in hyps)
+    stock = transcribe(path, beam_size=5, without_timestamps=without)
+    if kind != "speech":
+        assert said in (stock, "") if kind == "long-silence" else said == stock
+        return
+    # features of a window are scaled by its own loudest sound, not by the recording's
+    assert len(stock.split()) > 100 and Levenshtein.distance(said.split(), stock.split()) <= 8
+    assert all(one.extra["session"] == "u" and len(one.hyps) <= 5 for one in lists.values())
+    times = [float(one.extra[name]) for one in lists.values() for name in ("start", "end")]
+    assert times == sorted(times) and times[-1] <= 70 and len(lists) >= 6
+    own, *others = max(lists.values(), key=lambda one: len(one.hyps)).hyps
+    assert others and all(abs(one.scores["length"] - own.scores["length"]) < 12 for one in others)
 
 
 def test_whisper_leaves_nothing_to_warn_of(tmp_path):

@@ -2,8 +2,13 @@
 
 import json
 import os
+import random
 import re
+import socket
 import subprocess
+import threading
+import time
+from collections import Counter
 from pathlib import Path
 
 import fake_listener
@@ -62,6 +67,7 @@ def home(tmp_path_factory):
     tone = np.sin(np.arange(16_000 * 21) / 20) / 3
     soundfile.write(home / "a.wav", tone, 16_000)
     soundfile.write(home / "a.flac", tone, 16_000)
+    (home / "windows").touch()
     (home / "empty.wav").touch()
     (home / "long").write_text("word " * 20_000)
     (home / "text.wav").write_text("this is no sound\n" * 1000)
@@ -222,10 +228,119 @@ def test_errors_raise_what_openais_client_knows(client, service, home):
     assert error.value.status_code == 413
 
 
-def count(home) -> int:
-    return len((home / "windows").read_text())
-
-
 def metric(service, name) -> int:
     page = service.ask("GET", "/metrics", Authorization="Bearer key")[2]
     return int(re.search(rf"{name} (\d+)", page)[1])
+
+
+def test_who_leaves_is_not_heard_to_the_end(service, home):
+    """Neither the recording that is being heard, nor those that wait, of which four may."""
+    (home / "slow").write_text("1")
+    request = form((home / "a.wav").read_bytes())
+    clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(7)]
+    before = len((home / "windows").read_text())
+    try:
+        for client in clients:
+            client.sendall(request)
+            time.sleep(0.1)
+        refused = [client.recv(99) for client in clients[5:]]
+        assert all(answer.startswith(b"HTTP/1.1 503") for answer in refused)
+        for client in clients:
+            client.close()
+        until = time.monotonic() + SILENCE
+        while metric(service, "lmtools_queue_requests") and time.monotonic() < until:
+            time.sleep(0.1)
+    finally:
+        (home / "slow").unlink()
+    assert curl(service, home, "-F", "file=@a.wav")[0] == 200
+    assert len((home / "windows").read_text()) - before <= 2 + 3  # of three a recording
+
+
+def form(sound: bytes, length: int | None = None) -> bytes:
+    """A request with a recording, of which the head says `length` bytes."""
+    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
+    body = part + sound + b"\r\n--b--\r\n"
+    head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer key\r\n"
+    head += "Connection: close\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+    return f"{head}Content-Length: {length or len(body)}\r\n\r\n".encode() + body
+
+
+def attack(port: int, number: int, large: int, sound: bytes, slowest: float) -> Counter:
+    """What that many hostile clients are answered, eight at a time: the status, b"" where the
+    connection ends without, or what they did.
+    """
+    answers, turns = Counter(), iter(range(number))
+    whole = form(sound)
+
+    def ask(kind: int, turn: int, draw: random.Random) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), SILENCE) as client:
+            if kind == 0:  # cut anywhere
+                client.sendall(whole[: draw.randrange(len(whole))])
+                return b"cut"
+            if kind == 1:  # cut while it is heard, or waits
+                client.sendall(whole)
+                time.sleep(draw.random() / 10)
+                return b"left"
+            if kind == 2:  # wrong types
+                client.sendall(form(draw.randbytes(draw.randrange(1, 99_999))))
+            elif kind == 3:
+                client.sendall(form(b""))
+            elif kind == 4:  # a head that lies, and a slow sender
+                client.sendall(whole[: len(whole) // 2] if draw.random() < 0.5 else whole[:300])
+                until = time.monotonic() + draw.random() * slowest
+                while time.monotonic() < until:
+                    time.sleep(0.2)
+                    client.sendall(b"x")
+            elif kind == 5:  # damaged heads and forms
+                damaged = bytearray(whole[:2000])
+                for _ in range(20):
+                    damaged[draw.randrange(2000)] = draw.randrange(256)
+                client.sendall(damaged)
+                client.shutdown(socket.SHUT_WR)
+            elif kind == 6:
+                client.sendall(form(bytes(large if turn % 32 == 6 else large // 100)))
+            else:
+                client.sendall(whole)
+            return client.recv(12)[9:]
+
+    def work():
+        for turn in turns:
+            draw = random.Random(turn)
+            try:
+                answer = ask(turn % 8, turn, draw)
+            except TimeoutError:
+                answer = b"hangs"
+            except OSError:
+                answer = b"reset"
+            answers[answer.decode("latin-1")] += 1
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def measure(pid: int) -> tuple[int, int, int]:
+    """The memory of a process in MB, its open files and its threads."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    sizes = (int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmRSS", "Threads"))
+    memory, threads = sizes
+    return memory >> 10, len(os.listdir(f"/proc/{pid}/fd")), threads
+
+
+def test_an_attack_leaves_nothing_behind(service, home, wanted):
+    sound = (home / "a.flac").read_bytes()
+    attack(service.port, 16, 16 * MOST // 2, sound, 1)  # what is loaded when it is first used
+    before = measure(service.process.pid)
+    answers = attack(service.port, 64, 16 * MOST // 2, sound, 1)
+    assert answers["200"] >= 1 and answers["400"] >= 1 and not answers["hangs"]
+    until = time.monotonic() + 20
+    while measure(service.process.pid)[1] > before[1] + 1 and time.monotonic() < until:
+        time.sleep(0.2)
+    memory, files, threads = measure(service.process.pid)
+    assert memory < before[0] + 30 and files <= before[1] + 1 and threads <= before[2] + 40
+    assert metric(service, "lmtools_queue_requests") == 0
+    status, tree = curl(service, home, "-F", "file=@a.wav")
+    assert status == 200 and tree["text"] == wanted.text
