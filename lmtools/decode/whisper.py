@@ -25,6 +25,8 @@ from lmtools.types import Hypothesis
 LONGEST = 30  # seconds that the encoder takes
 HOP = 160  # samples of a step of the features
 DIGITS = 4  # of scores
+WIDEST = 80  # beam up to which the search of a short recording goes on until hypotheses are `depth`
+WIDER = 4  # times the beam before, where one did not find enough
 FILES = ("model.bin", "config.json", "tokenizer.json")
 WORDS = NORMALISERS["librispeech"]  # what tells words apart: neither case nor punctuation
 NO_SPEECH, LOG_PROB = 0.6, -1.0  # beyond both, faster-whisper hears silence
@@ -87,10 +89,11 @@ class Whisper:
                     f"{self.directory}: no {name}; give a Whisper model of CTranslate2"
                     " (utils/install_asr.sh fetches one)"
                 )
-        if self.options.depth > self.options.beam:
+        most = max(self.options.beam, WIDEST)
+        if self.options.depth > most:
             raise UserError(
-                f"--opts depth={self.options.depth}: more than a beam of {self.options.beam} holds;"
-                " raise beam too"
+                f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise"
+                " beam too"
             )
 
     def load(self) -> "Whisper":
@@ -149,15 +152,30 @@ class Whisper:
             return [Candidate("", 0.0, 0).as_hypothesis(1.0)]
         tokenizer = self.make_tokenizer(self.options.language, encoded)
         prompt = self.model.get_prompt(tokenizer, [], without_timestamps=True)
-        result = self.generate([prompt], encoded, tokenizer, self.options.beam)[0]
-        candidates = [
-            Candidate(tokenizer.decode(tokens), score * len(tokens), len(tokens))
-            for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
-        ]
-        if is_silence(result) or not candidates[0].text.strip():
-            candidates = [Candidate("", math.log(max(result.no_speech_prob, LEAST)), 0)]
-        ranked = rank_rest(merge_equal(candidates))[: self.options.depth]
-        return [one.as_hypothesis(result.no_speech_prob) for one in ranked]
+        return self.search(prompt, encoded, tokenizer)
+
+    def search(self, prompt: list[int], encoded, tokenizer) -> list[Hypothesis]:
+        """Return the hypotheses of a search with `beam`, then of wider beams until `depth` differ
+        in their words or none is new.
+        """
+        beam, found = self.options.beam, []
+        first = result = self.generate([prompt], encoded, tokenizer, beam)[0]
+        while True:
+            known = len(found)
+            found += [
+                Candidate(tokenizer.decode(tokens), score * len(tokens), len(tokens))
+                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+            ]
+            if is_silence(first) or not found[0].text.strip():
+                found = [Candidate("", math.log(max(first.no_speech_prob, LEAST)), 0)]
+                break
+            found = merge_equal(found)
+            if beam >= WIDEST or len(found) == known or len(found) >= self.options.depth:
+                break
+            beam = min(WIDER * beam, WIDEST)
+            result = self.generate([prompt], encoded, tokenizer, beam)[0]
+        ranked = rank_rest(found)[: self.options.depth]
+        return [one.as_hypothesis(first.no_speech_prob) for one in ranked]
 
     @cached_property
     def forced(self) -> Forced:

@@ -28,22 +28,31 @@ class FakeTokenizer:
 
 @pytest.fixture
 def hear(whisper, monkeypatch):
-    """A function that decodes what CTranslate2's search answers: scores a token by tokens."""
+    """A function that decodes what CTranslate2's search answers: scores a token by tokens, one
+    dict for all beams or one each of those `beams` that it has to ask for.
+    """
 
-    def decode(found, *opts, no_speech=0.25):
+    def decode(found, *opts, no_speech=0.25, beams=(20, 80)):
         made = whisper(*opts)
         made.model = SimpleNamespace(get_prompt=lambda *args, **options: [7, *options.values()])
-        result = SimpleNamespace(
-            sequences_ids=list(found), scores=list(found.values()), no_speech_prob=no_speech
-        )
+        answers = iter([found] * len(beams) if isinstance(found, dict) else found)
         asked = []
+
+        def generate(self, prompts, encoded, tokenizer, beam):
+            assert (prompts, encoded) == ([[7, True]], "sound")
+            asked.append(beam)
+            one = next(answers)
+            return [
+                SimpleNamespace(
+                    sequences_ids=list(one), scores=list(one.values()), no_speech_prob=no_speech
+                )
+            ]
+
         monkeypatch.setattr(Whisper, "encode", lambda *args: ("sound", 100))
         monkeypatch.setattr(Whisper, "make_tokenizer", lambda *args: FakeTokenizer())
-        monkeypatch.setattr(
-            Whisper, "generate", lambda *args: asked.append((*args[1:3], args[4])) or [result]
-        )
+        monkeypatch.setattr(Whisper, "generate", generate)
         hyps = made.decode(np.zeros(16_000, dtype=np.float32))
-        assert asked == [([[7, True]], "sound", made.options.beam)]
+        assert asked == list(beams)
         return hyps
 
     return decode
@@ -53,26 +62,40 @@ def test_the_first_is_the_answer_and_others_follow_by_token(hear):
     hyps = hear({(0, 1): -1.0, (2,): -2.0, (3, 4): -0.5, (0, 1, 50): -0.25})
     assert [hyp.text for hyp in hyps] == ["a b", "d e", "c"]
     assert hyps[0].scores == {"am": -2.0, "avg": -1.0, "nospeech": 0.25, "length": 2}
-    assert len(hear({(0,): -1, (1,): -2, (2,): -3}, "depth=2")) == 2
+    assert len(hear({(0,): -1, (1,): -2, (2,): -3}, "depth=2", beams=[20])) == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "beams", "texts"),
+    [
+        ([{(0,): -1, (1,): -2}, {(2,): -0.5, (1,): -2}], [2, 8], "acb"),  # enough
+        ([{(0,): -1, (1,): -2}, {(0,): -1, (1,): -2}], [2, 8], "ab"),  # nothing new
+        ([{(0,): -1}, {(1,): -2}, {(0,): -3}], [2, 8, 32], "ab"),
+    ],
+)
+def test_the_beam_widens_until_there_are_enough(hear, found, beams, texts):
+    hyps = hear(found, "beam=2", "depth=3", beams=beams)
+    assert "".join(hyp.text for hyp in hyps) == texts
 
 
 @pytest.mark.parametrize(
     "no_speech, score, text", [(0.9, -4.0, ""), (0.9, -1.0, "a"), (0.5, -4.0, "a")]
 )
 def test_silence_is_the_empty_text(hear, no_speech, score, text):
-    first, *rest = hear({(0,): score, (1,): score - 1}, no_speech=no_speech)
+    beams = (20, 80) if text else (20,)
+    first, *rest = hear({(0,): score, (1,): score - 1}, no_speech=no_speech, beams=beams)
     assert first.text == text and len(rest) == (text != "")
     if not text:
         assert first.scores["am"] == pytest.approx(np.log(0.9), abs=1e-4)
 
 
 def test_an_empty_answer_is_silence(hear):
-    (only,) = hear({(50,): -0.1, (1,): -2.0}, no_speech=0.0)
+    (only,) = hear({(50,): -0.1, (1,): -2.0}, no_speech=0.0, beams=[20])
     assert only.text == "" and only.scores["am"] == pytest.approx(np.log(1e-10), abs=1e-4)
 
 
 def test_depth_is_within_the_beam(whisper):
-    with pytest.raises(UserError, match=r"--opts depth=90: more than a beam of 20 holds; "):
+    with pytest.raises(UserError, match=r"--opts depth=90: more than a beam of 80 holds; "):
         whisper("depth=90")
     assert whisper("beam=90", "depth=90").options.depth == 90
 
