@@ -9,7 +9,7 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
 from lmtools.report.measure import Measured
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.rows import BY_GROUP, CHANGE, ERRORS, HOLM, RELATIVE, TUNED, FigureRow
+from lmtools.report.rows import BY_GROUP, CHANGE, ERRORS, HOLM, RELATIVE, TUNED
 from lmtools.report.table import Column, Query, Table, decimal, probability, show_interval, table_of
 from lmtools.rescoring.experiment import ExperimentPlan
 
@@ -98,7 +98,14 @@ def main_table(experiment: Experiment, measured: Measured) -> Table:
     for header, quantity in tests.items():
         columns.append(query.printed(header, lambda row: probability(row.p), quantity, name))
     if lists.plan.planned is not None:
-        columns.append(query.printed("p (Holm)", show_holm, HOLM, name))
+        columns.append(
+            query.printed(
+                "p (Holm)",
+                lambda row: probability(row.p) if row.p is not None else "planned",
+                HOLM,
+                name,
+            )
+        )
     title = f"{METRICS[lists.metric].title} after rescoring: {name}"
     test = "matched pairs" if lists.metric == "wer" else "the bootstrap"
     note = f"p (tuned): against the first pass with tuned weights and no LM, of {test}."
@@ -114,10 +121,6 @@ def tests_of(metric: str) -> dict[str, str]:
     if isinstance(METRICS[metric], Sacre):
         return {"p (sacreBLEU)": metric}
     return ({"p (MAPSSWE)": metric} if metric == "wer" else {}) | {"p (bootstrap)": CHANGE}
-
-
-def show_holm(row: FigureRow) -> str:
-    return "planned" if row.p is None else probability(row.p)
 
 
 def list_units(plan: ExperimentPlan, measured: Measured) -> Iterator[str]:

@@ -226,19 +226,20 @@ def measure(
     """Measure `systems` on each of `samples`; significance and depths of judged ones alone, with
     whole `groups` of utterances too.
     """
-    every = []
-    for sample in samples:
-        measured = measure_set(home, sample, systems, metric, compare=sample in judged(samples))
-        every.append(grouped(measured, groups) if groups else measured)
-    return every
+    return [
+        grouped(
+            measure_set(home, sample, systems, metric, compare=sample in judged(samples)), groups
+        )
+        for sample in samples
+    ]
 
 
-def grouped(measured: Measured, groups: str) -> Measured:
+def grouped(measured: Measured, groups: str | None) -> Measured:
     """Return a set with the tests of whole groups, as after `evaluate --by`, of compared systems;
     {set} stands for the set's name. Nothing is tested of one group.
     """
     metric, results = METRICS[measured.refs.metric], measured.results
-    if isinstance(metric, Sacre) or not results[FIRST].bootstrap:
+    if not groups or isinstance(metric, Sacre) or not results[FIRST].bootstrap:
         return measured
     name_part = find_namer(groups.replace("{set}", measured.sample.name), {})
     parts, first = [name_part(utt, 0) for utt in measured.refs.refs], results[FIRST].statistics

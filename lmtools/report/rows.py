@@ -188,8 +188,9 @@ def rows_of_holm(measured: Measured, planned: Sequence[str] | None) -> Iterator[
     chances = dict(zip(others, holm([tests[name] for name in others]), strict=True))
     for name in tests:
         change = measured.results[name].score - measured.results[FIRST].score
-        key = ("system", name, measured.sample.name, HOLM)
-        yield FigureRow(*key, change, p=chances.get(name))
+        yield FigureRow(
+            "system", name, measured.sample.name, HOLM, value=change, p=chances.get(name)
+        )
 
 
 def rows_of_unnormalised(lists: RescoredLists, measured: Measured) -> Iterator[FigureRow]:

@@ -91,6 +91,8 @@ def check_options(args: argparse.Namespace) -> None:
         raise UserError("--leave-out-overlap: writes text; give --text, --ref and --out alone")
     if args.ref and "-" in args.text:
         raise UserError("--text -: is read twice with --ref; write it to a file")
+    if args.leave_out_overlap and args.out in ("-", *args.text):
+        raise UserError(f"--out {args.out}: give another file; counts are printed")
     if not (args.subword and args.out) and not args.ref:
         raise UserError("--subword, --out: a corpus needs both; --ref alone checks a text")
     if bool(args.subword) != bool(args.out) and not args.leave_out_overlap:
@@ -99,8 +101,15 @@ def check_options(args: argparse.Namespace) -> None:
 
 def tell_overlap(args: argparse.Namespace) -> None:
     """Print what the text shares with each set, and write the rest of it if asked for."""
-    judged = JudgedSentences({path: read_sentences(path) for path in args.ref})
-    overlap = judged.find_in(args.text, drop_id if args.kaldi else str)
+    sets = {path: read_sentences(path) for path in args.ref}
+    if empty := [path for path, sentences in sets.items() if not any(map(str.strip, sentences))]:
+        raise UserError(f"{empty[0]}: no sentence in it; give references, or text")
+    judged = JudgedSentences(sets)
+    overlap = judged.find_in(
+        args.text, (lambda line: line.partition(" ")[2]) if args.kaldi else str
+    )
+    if not overlap.read:
+        raise NoSentence(args.text[0], 0)
     print_overlap(overlap)
     if args.leave_out_overlap:
         write_others(args.text, args.out, overlap)
@@ -118,10 +127,6 @@ def print_overlap(overlap: Overlap) -> None:
         print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
     where = f"{next(iter(overlap.lines))}{' ..' * (len(overlap.lines) > 1)}"
     print(f"{where}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence")
-
-
-def drop_id(line: str) -> str:
-    return line.partition(" ")[2]
 
 
 def read_sentences(path: str) -> list[str]:

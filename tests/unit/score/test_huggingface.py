@@ -201,7 +201,7 @@ def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
     remedy = "nothing is fetched; give save_pretrained's"
     assert (
         capsys.readouterr().err
-        == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"
+        == f"lmtools ppl: hf:bert-base-uncased: no such directory, {remedy}\n"
     )
 
 

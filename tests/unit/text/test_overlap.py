@@ -80,3 +80,5 @@ def test_verb(tmp_path, capsys):
     assert f"{text}:1: left out" in said.err
     for more in (["--subword", "x"], ["--out", "x"], ["--leave-out-overlap"]):
         assert cli.main([*corpus, *more]) == 1
+    out.write_text("\n")
+    assert cli.main(["corpus", "--text", str(text), "--ref", str(out)]) == 1
