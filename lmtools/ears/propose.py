@@ -136,7 +136,9 @@ def write_like(hyp: Hypothesis, words: Sequence[str]) -> str | None:
 def propose_lists(
     nbests: Sequence[NBest], sounds: Sounds, scorer: Scorer, most: int
 ) -> Iterator[NBest]:
-    """Yield the lists with up to `most` new hypotheses each, whose NEAR is -1, of others 0."""
+    """Yield the lists with up to `most` new hypotheses each, whose NEAR is -1, of others 0; other
+    scores are those of the answer that they are made of.
+    """
     for nbest in nbests:
         known = {" ".join(hyp.text.split()) for hyp in nbest.hyps}
         own = tuple(mark(hyp, -1.0 if "recombined" in hyp.extra else 0.0) for hyp in nbest.hyps)
@@ -152,17 +154,16 @@ def propose_lists(
             totals[scored.unknown[1:] > scored.unknown[0]] = -np.inf
             order = [at for at in np.argsort(-totals, kind="stable") if np.isfinite(totals[at])]
             texts = [texts[at] for at in order[:most]]
-        hyps = [
-            Hypothesis(
-                text, {NEAR: -1.0}, {SOURCE: "near"}, write_like(nbest.hyps[0], text.split())
-            )
-            for text in texts
-        ]
+        hyps = []
+        for text in texts:
+            written = write_like(nbest.hyps[0], text.split())
+            scores = {**nbest.hyps[0].scores, NEAR: -1.0}
+            hyps.append(Hypothesis(text, scores, {SOURCE: "near"}, written))
         yield replace(nbest, hyps=(*own, *hyps))
 
 
 def mark(hyp: Hypothesis, near: float) -> Hypothesis:
-    return hyp.with_scores({NEAR: near})
+    return hyp.with_scores({**hyp.scores, NEAR: near})
 
 
 def default_dictionary() -> Path:

@@ -172,7 +172,8 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
         assert said in (stock, "") if kind == "long-silence" else said == stock
         return
     # features of a window are scaled by its own loudest sound, not by the recording's
-    assert len(stock.split()) > 100 and Levenshtein.distance(said.split(), stock.split()) <= 8
+    mine, theirs = (WORDS(text).split() for text in (said, stock))
+    assert len(theirs) > 100 and Levenshtein.distance(mine, theirs) <= 0.15 * len(theirs)
     assert all(one.extra["session"] == "u" and len(one.hyps) <= 5 for one in lists.values())
     times = [float(one.extra[name]) for one in lists.values() for name in ("start", "end")]
     assert times == sorted(times) and times[-1] <= 70 and len(lists) >= 6

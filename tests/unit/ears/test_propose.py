@@ -64,8 +64,8 @@ def test_lists_with_candidates(dictionary, tmp_path, capsys):
     assert main(["network", "propose", *given, *out, "--dictionary", str(dictionary)]) == 0
     (made,) = lmtools.read(tmp_path / "more.jsonl")
     assert [(hyp.text, dict(hyp.scores)) for hyp in made.hyps] == [
-        ("we caul it bear", {"near": 0.0}),
-        ("we call it bear", {"near": -1.0}),
+        ("we caul it bear", {"am": -1.0, "near": 0.0}),
+        ("we call it bear", {"am": -1.0, "near": -1.0}),
     ]
     assert made.hyps[1].extra == {"source": "near"}
     assert "oracle WER 25.00 -> 0.00" in capsys.readouterr().err

@@ -17,7 +17,6 @@ from lmtools.base.atomic import atomic_text
 SETTINGS = {
     "as-it-is": ("int8", {}),
     "temperature-0": ("int8", {"language": "en", "temperature": 0}),
-    "float32": ("float32", {}),
 }
 
 
