@@ -18,10 +18,10 @@ def test_there_is_none(figures, name):
     ("name", "most"),
     [
         ("lines of lmtools", 56_639),
-        ("statements of lmtools", 35_723),
+        ("statements of lmtools", 35_724),
         ("files of lmtools", 352),
         ("files under 40 lines", 10),
-        ("lines of tests", 58_423),
+        ("lines of tests", 58_425),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
