@@ -87,11 +87,6 @@ class Whisper:
                     f"{self.directory}: no {name}; give a Whisper model of CTranslate2"
                     " (utils/install_asr.sh fetches one)"
                 )
-        if self.options.depth > self.options.beam:
-            raise UserError(
-                f"--opts depth={self.options.depth}: more than a beam of {self.options.beam} holds;"
-                " raise beam too"
-            )
 
     def load(self) -> "Whisper":
         from faster_whisper import WhisperModel
