@@ -41,10 +41,14 @@ class Service(Running):
     """A running `lmtools serve`."""
 
     def listen(self) -> "Service":
+        self.port = self.find(rb"listening on http://127.0.0.1:(\d+)\n")
+        return self
+
+    def find(self, pattern: bytes) -> int:
+        """The number that the next line of this kind has."""
         for line in self.process.stderr:
-            if found := re.fullmatch(rb"listening on http://127.0.0.1:(\d+)\n", line):
-                self.port = int(found[1])
-                return self
+            if found := re.fullmatch(pattern, line):
+                return int(found[1])
         raise AssertionError("it does not listen")
 
     def ask(self, method, path, content=None, **headers):

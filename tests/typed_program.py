@@ -65,6 +65,7 @@ def weights() -> lmtools.Weights:
 
 def recordings() -> lmtools.Transcript:
     transcriber = lmtools.Transcriber(lm=["en-small"], weights="default:whisper")
+    print(lmtools.listen("whisper:whisper-base", device="cpu").score(["a"], np.zeros(16_000)))
     made = transcriber.transcribe("talk.m4a", language="en", progress=print)
     assert_type(made, lmtools.Transcript)
     print([(word.word, word.start, word.changed) for word in made.words])

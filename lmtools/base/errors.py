@@ -99,6 +99,7 @@ EXTRAS = {
     "tensorboard": "tensorboard",
     "starlette": "serve",
     "uvicorn": "serve",
+    "wyoming": "serve",
 }
 
 

@@ -89,12 +89,6 @@ class Whisper:
                     f"{self.directory}: no {name}; give a Whisper model of CTranslate2"
                     " (utils/install_asr.sh fetches one)"
                 )
-        most = max(self.options.beam, WIDEST)
-        if self.options.depth > most:
-            raise UserError(
-                f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise"
-                " beam too"
-            )
 
     def load(self) -> "Whisper":
         from faster_whisper import WhisperModel

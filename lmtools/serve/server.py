@@ -369,7 +369,15 @@ async def serve(service: Service) -> None:
     asyncio.get_running_loop().set_exception_handler(lambda _, fault: service.tell(fault))
     working = [asyncio.create_task(one.run()) for one in service.batchers]
     say(f"listening on http://{f'[{host}]' if ':' in host else host}:{port}")
+    talks = None
+    if service.serving.wyoming and service.speech:
+        from lmtools.serve.wyoming import Talks
+
+        talks = Talks(service.speech, service.serving, service.sizes[PATH])
+        door = await talks.listen()
     await Daemon(config, service).serve([listening])
     for one in service.batchers:
         one.close()
     await asyncio.gather(*working)
+    if talks:
+        await talks.end(door)

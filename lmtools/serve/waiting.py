@@ -25,6 +25,10 @@ class Serving:
     port: str = option(
         "8000", "port to listen on (0: any free one); ADDRESS:PORT lets other machines connect"
     )
+    wyoming: str = option(
+        "",
+        "port, or ADDRESS:PORT, on which recordings come by the Wyoming protocol (default: none)",
+    )
     waiting: int = option(64, "number of requests that may wait; one more gets status 503", least=1)
     seconds: float = option(
         10.0,
@@ -36,6 +40,8 @@ class Serving:
     def __post_init__(self):
         check_options(self)
         parse_port(self.port, "port")
+        if self.wyoming:
+            parse_port(self.wyoming, "wyoming")
 
 
 def parse_port(text: str, name: str) -> tuple[str, int]:

@@ -94,12 +94,6 @@ def test_an_empty_answer_is_silence(hear):
     assert only.text == "" and only.scores["am"] == pytest.approx(np.log(1e-10), abs=1e-4)
 
 
-def test_depth_is_within_the_beam(whisper):
-    with pytest.raises(UserError, match=r"--opts depth=90: more than a beam of 80 holds; "):
-        whisper("depth=90")
-    assert whisper("beam=90", "depth=90").options.depth == 90
-
-
 def test_a_language_that_is_not_known(whisper):
     for language in ("auto", "de"):
         made = whisper(f"language={language}")

@@ -93,7 +93,7 @@ def test_a_unigram_model_has_an_empty_bigram_section():
 def test_a_malformed_row_is_named(tmp_path, row):
     path = tmp_path / "lm.arpa"
     path.write_text(f"\\data\\\nngram 1=1\n\n\\1-grams:\n{row}\n\n\\end\\\n")
-    with pytest.raises(UserError, match=r"lm\.arpa:5: expected log10 probability"):
+    with pytest.raises(UserError, match=r"lm\.arpa:5: expected log10 p"):
         arpa.read(path)
 
 

@@ -1,5 +1,6 @@
 """Recordings over HTTP: OpenAI's own client, the forms of others, and clients that do harm."""
 
+import asyncio
 import json
 import os
 import random
@@ -24,6 +25,11 @@ from lmtools.text import Normaliser
 from lmtools.transcribe import transcriber
 
 openai = pytest.importorskip("openai")
+from wyoming.asr import Transcribe, Transcript  # noqa: E402
+from wyoming.audio import AudioChunk, AudioStart, AudioStop  # noqa: E402
+from wyoming.client import AsyncClient  # noqa: E402
+from wyoming.info import Describe, Info  # noqa: E402
+
 TESTS = Path(__file__).parents[2]
 # a recogniser that needs no model, as slow as the file `slow` says, and a second pass that fails
 # while there is a file `broken`
@@ -77,11 +83,13 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def service(home):
     words = ["serve", "--asr", "whisper:m", "--lm", "new=lm", "--device", "cpu"]
-    words += ["--max-line", MOST, "--set", "port=0", "seconds=3", "waiting=4"]
+    words += ["--max-line", MOST, "--set", "port=0", "seconds=3", "waiting=4", "wyoming=0"]
     path = f"{TESTS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     more = {"cwd": home, "env": {**os.environ, "PYTHONPATH": path, "LMTOOLS_API_KEY": "key"}}
     with Service(*words, program=("-c", SCRIPT), **more) as service:
-        yield service.listen()
+        service.listen()
+        service.wyoming = service.find(rb"listening on tcp://127.0.0.1:(\d+)\n")
+        yield service
         (home / "slow").unlink(missing_ok=True)
         status, err = service.end()
         assert status == 0 and b"Traceback" not in err
@@ -344,3 +352,34 @@ def test_an_attack_leaves_nothing_behind(service, home, wanted):
     assert metric(service, "lmtools_queue_requests") == 0
     status, tree = curl(service, home, "-F", "file=@a.wav")
     assert status == 200 and tree["text"] == wanted.text
+
+
+def test_wyomings_own_client_gets_the_same_text(service, home, wanted):
+    sound, rate = soundfile.read(home / "a.flac", dtype="int16")
+    taken = {"rate": rate, "width": 2, "channels": 1}
+
+    async def ask(*events, answers=1) -> list:
+        uri = f"tcp://127.0.0.1:{service.wyoming}"
+        async with AsyncClient.from_uri(uri) as client:
+            for event in events:
+                await client.write_event(event)
+            return [await client.read_event() for _ in range(answers)]
+
+    chunks = [AudioChunk(**taken, audio=part.tobytes()) for part in np.array_split(sound, 30)]
+    spoken = [AudioStart(**taken), *chunks, AudioStop()]
+    events = [one.event() for one in (Describe(), Transcribe(language="en"), *spoken)]
+    info, text = asyncio.run(ask(*events, answers=2))
+    assert Info.from_event(info).asr[0].models[0].name == "m"
+    assert Transcript.from_event(text).text == wanted.text
+    empty, strange = AudioStart(**taken).event(), AudioStart(0, 99, -1).event()
+    for wrong in ([empty, AudioStop().event()], [strange]):
+        (error,) = asyncio.run(ask(*wrong))
+        assert error.type == "error" and error.data["text"], wrong[0]
+    large = b'{"type": "audio-chunk", "payload_length": 1048577}\n'
+    for line in (large, b"[]\n", b"{}\n", b"x" * 99_999, b'{"data_length": "x"}\n'):
+        with socket.create_connection(("127.0.0.1", service.wyoming), SILENCE) as client:
+            client.sendall(line)
+            answer = client.recv(999)
+            assert b"error" in answer if line != b"x" * 99_999 else b"transcript" not in answer
+    (info,) = asyncio.run(ask(Describe().event()))
+    assert info.type == "info"

@@ -193,9 +193,7 @@ def test_an_older_model_is_replaced_anything_else_kept(tmp_path):
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "chapter.tex").write_text("years of work")
-    with pytest.raises(
-        UserError, match=r"exists and holds no subword\.yaml; give another directory"
-    ):
+    with pytest.raises(UserError, match=r"exists and holds no subword\.yaml; give another"):
         train("word", ["a b"], None, Normaliser(), other)
     assert (other / "chapter.tex").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "thesis"]
