@@ -17,7 +17,7 @@ SOURCE = "source"  # extra of a hypothesis: the lists that had it first, or what
 
 EXAMPLES = (
     "lmtools pool whisper.jsonl vosk.jsonl --out both.jsonl",
-    "lmtools score --asr whisper:tiny.en --audio recordings --nbest both.jsonl --out tiny.scores",
+    "lmtools pool whisper.jsonl vosk.jsonl --depth 20 --out both.jsonl",
 )
 
 

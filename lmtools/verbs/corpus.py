@@ -31,7 +31,6 @@ from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 EXAMPLES = (
     "lmtools corpus --text text.txt --subword bpe --out train.bin",
-    "lmtools corpus --text text.txt --subword bpe --shard-size 500M --nj 2 --out big.bin",
     "lmtools corpus --text text.txt --ref dev.jsonl test.ref --leave-out-overlap --out train.txt",
 )
 SHOWN = 5  # lines left out that are printed
