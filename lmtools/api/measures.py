@@ -74,7 +74,10 @@ def refuse_unlike(refs: Mapping | list, hyps: Mapping | list) -> None:
     """UserError where the sides are joined otherwise, or have other numbers of texts by place."""
     placed = [isinstance(side, list) and not holds_lists(side) for side in (refs, hyps)]
     if placed[0] != placed[1] and refs and hyps:
-        raise UserError("refs, hyps: one by utterance, the other a sequence; give both alike")
+        raise UserError(
+            "refs, hyps: one by utterance, the other a sequence; give both as mappings or lists, or"
+            " both as sequences"
+        )
     if all(placed) and len(refs) != len(hyps):
         raise UserError(
             f"refs, hyps: {len(refs)} references, {len(hyps)} hypotheses; give one a reference (''"

@@ -77,7 +77,9 @@ def atomic_directory(path, marker: str, follow: bool = True) -> Iterator[Path]:
     path = Path(os.path.realpath(path))
     empty = path.is_dir() and not any(path.iterdir())
     if path.exists() and not empty and not (path / marker).is_file():
-        raise UserError(f"{path}: exists and holds no {marker}; give another or remove it")
+        raise UserError(
+            f"{path}: exists and holds no {marker}; give another directory or remove it"
+        )
     with new_directory(path) as temporary:
         yield temporary
 

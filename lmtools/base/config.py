@@ -147,7 +147,8 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
             inner = node.get(group) or {}
             if not isinstance(inner, dict):
                 raise UserError(
-                    f"{assignment}: '{group}' is a single setting, no group; drop what follows"
+                    f"{assignment}: '{group}' is a single setting, no group; leave out what"
+                    " follows it"
                 )
             node[group] = dict(inner)
             node = node[group]

@@ -197,7 +197,9 @@ def check_texts(tree, where: str, titles: Mapping[str, str] = EMPTY) -> None:
 def encodable(text: str, where: str) -> str:
     """Return `text` if UTF-8 can hold it; UserError for half a surrogate pair, as in JSON."""
     if SURROGATE.search(text):
-        raise UserError(f"{where}: {text!a} holds half a surrogate pair; write it as UTF-8 again")
+        raise UserError(
+            f"{where}: {text!a} holds half a surrogate pair; write the file as UTF-8 again"
+        )
     return text
 
 

@@ -129,7 +129,9 @@ def find_model(lm: str) -> str:
         return lm
     folders = {str(find_folder(point)) for point in list_points() if point.name == lm}
     if len(folders) > 1:
-        raise UserError(f"{lm}: is in {' and in '.join(sorted(folders))}; give one of these")
+        raise UserError(
+            f"{lm}: is in {' and in '.join(sorted(folders))}; give one of these, or uninstall one"
+        )
     return folders.pop() if folders else lm
 
 

@@ -160,7 +160,9 @@ class WorkerPool:
             try:
                 self.workers.append(Worker(self))
             except OSError as error:
-                raise UserError(f"cannot start workers: {error.strerror}; {self.remedy}") from None
+                raise UserError(
+                    f"cannot start a worker process: {error.strerror}; {self.remedy}"
+                ) from None
         future = Future()
         self.todo.put((future, item))
         return future

@@ -81,7 +81,9 @@ class References:
         """
         refs, measure = self.refs, METRICS[self.metric]
         if not refs:
-            raise UserError(f"{source}: no references to evaluate against; give them")
+            raise UserError(
+                f"{source}: no references to evaluate against; give the reference of each utterance"
+            )
         if unknown := [utt for utt in hyps if utt not in refs]:
             raise UserError(
                 f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first"

@@ -127,7 +127,8 @@ def same_length(ref: Texts, hyp: Texts) -> None:
     """Raise UserError unless two plain texts have as many lines."""
     if len(ref.texts) != len(hyp.texts):
         raise UserError(
-            f"{hyp.path}: {len(hyp.texts)} lines, {len(ref.texts)} in {ref.path}; give as many"
+            f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
+            " line a reference line"
         )
 
 
@@ -188,7 +189,8 @@ class TextRules:
         """Return the rules of a global map; UserError beside `others`."""
         if any(others):
             raise UserError(
-                f"{path}: --glm has rules of its own; leave out --normaliser, --unify, --map-words"
+                f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
+                " --map-words"
             )
         glm = open_door("nist", "glm:GlobalMap", "--glm")(path)
         return cls(str, glm.signature, glm)

@@ -95,7 +95,8 @@ class ErrorRate:
         """Return a hypothesis aligned in the metric's units; UserError for several references."""
         if not isinstance(ref, str):
             raise UserError(
-                f"{len(ref)} references: {self.title} takes one; give one, or take bleu, chrf, ter"
+                f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
+                " bleu, chrf or ter"
             )
         if self.nist:
             return find_nist_aligner()(ref, hyp, self.nist)

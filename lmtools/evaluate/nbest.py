@@ -13,7 +13,9 @@ from lmtools.types import Hypothesis, NBest
 def reference(nbest: NBest) -> str | tuple[str, ...]:
     """Return the reference of a list, or all where it has several; UserError if it has none."""
     if nbest.ref is None:
-        raise UserError(f"utterance {nbest.utt!r} has no reference; use lmtools convert --ref")
+        raise UserError(
+            f"utterance {nbest.utt!r} has no reference; attach them with lmtools convert --ref"
+        )
     return (nbest.ref, *nbest.more_refs) if nbest.more_refs else nbest.ref
 
 

@@ -39,7 +39,9 @@ def load_metric(name: str, settings: Mapping):
         extra = EXTRAS.get(tokeniser)
         cause = next(filter(None, str(error).splitlines()), type(error).__name__)
         remedy = f"pip install 'sacrebleu[{extra}]'" if extra else "fetch its model again"
-        raise UserError(f"sacreBLEU's {tokeniser}: {cause.strip(' .')}; {remedy}") from None
+        raise UserError(
+            f"sacreBLEU's tokeniser {tokeniser}: {cause.strip(' .')}; {remedy}"
+        ) from None
 
 
 def refuse_missing_model(tokeniser: str | None) -> None:

@@ -136,7 +136,9 @@ def name_unread(path, names: Iterable[str], remedy: str) -> None:
 def component(name: str, where: str) -> str:
     """Return `name` if it can name a feature of the tuned weights."""
     if name.split() != [name] or "=" in name:
-        raise UserError(f"{where}: score name {name!r} is empty or holds blanks or '='; rename it")
+        raise UserError(
+            f"{where}: score name {name!r} is empty or holds white space or '='; rename it"
+        )
     return encodable(name, where)
 
 

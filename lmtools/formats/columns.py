@@ -112,7 +112,9 @@ def read_ranked(
                 f" of {utt!r} in {source}; count ranks from 1"
             )
         if values[utt][int(rank) - 1] is not None:
-            raise UserError(f"{where}: a second number for hypothesis {rank} of {utt!r}; keep one")
+            raise UserError(
+                f"{where}: a second number for hypothesis {rank} of {utt!r}; keep one of them"
+            )
         values[utt][int(rank) - 1] = number(value, where, "the value")
     missing = [
         (nbest, rank) for nbest, rank in list_ranks(nbests) if values[nbest.utt][rank - 1] is None
@@ -132,7 +134,9 @@ def read_directory(path, nbests: Sequence[NBest], source) -> list[list[float]]:
     for file in srilm.list_files(Path(path)):
         utt = srilm.utterance_of(file)
         if utt in files:
-            raise UserError(f"{file}: utterance {utt!r} is also in {files[utt].name}; remove one")
+            raise UserError(
+                f"{file}: utterance {utt!r} is also in {files[utt].name}; remove one of them"
+            )
         files[utt] = file
     known = {nbest.utt for nbest in nbests}
     for utt, file in files.items():

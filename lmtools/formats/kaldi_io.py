@@ -68,7 +68,9 @@ class Stream:
             if size < least:
                 raise too_long(where, self.most, "an entry")
         if size > 0:
-            raise UserError(f"{self.name}: byte {self.offset}: ends inside an entry; write it")
+            raise UserError(
+                f"{self.name}: byte {self.offset}: ends inside an entry; write or fetch it again"
+            )
         return b"".join(pieces)
 
     def readline(self) -> str:
@@ -113,7 +115,8 @@ class Stream:
             return None
         if before not in (b"", b"\n") or len(key) >= LONGEST_KEY:
             raise UserError(
-                f"{self.place()}: no key at the start; write `key value`, or give a Kaldi archive"
+                f"{self.place()}: no key at the start of the line; write `key value`, or give a"
+                " Kaldi archive"
             )
         self.head = end
         if self.peek() in (b" ", b"\t"):
@@ -189,7 +192,10 @@ def start_command(command: str, **options) -> subprocess.Popen:
 def check_status(command: str, status: int) -> None:
     """Raise UserError if a command failed."""
     if status:
-        raise UserError(f"{command}: the command failed with status {status}; run it by itself")
+        raise UserError(
+            f"{command}: the command failed with status {status}; run it by itself and see what it"
+            " says"
+        )
 
 
 @contextlib.contextmanager

@@ -106,7 +106,9 @@ def read_entry(key: str, stream: Stream) -> TableEntry:
 
 def read_line(entry: TableEntry) -> str:
     if entry.binary:
-        raise UserError(f"{entry.where}: binary data where text is expected; give text")
+        raise UserError(
+            f"{entry.where}: binary data where text is expected; give a table of the right kind"
+        )
     return entry.stream.readline()
 
 
@@ -166,7 +168,9 @@ def read_integers(entry: TableEntry) -> list[int]:
         return read_sized(entry, count).tolist()
     words = read_line(entry).split()
     if wrong := [word for word in words if not re.fullmatch(r"[-+]?[0-9]{1,18}", word, re.ASCII)]:
-        raise UserError(f"{entry.where}: {wrong[0][:40]!r} is not an integer; give integers")
+        raise UserError(
+            f"{entry.where}: {wrong[0][:40]!r} is not an integer; give a table of integers"
+        )
     return [int(word) for word in words]
 
 
@@ -174,7 +178,9 @@ def read_sized(entry: TableEntry, count: int) -> np.ndarray:
     """Read the next `count` integers of a binary entry, each behind a byte that says its size."""
     rows = np.frombuffer(entry.stream.read(count * NUMBERED.itemsize), NUMBERED)
     if (rows["size"] != 4).any():
-        raise UserError(f"{entry.where}: not a binary list of 32-bit integers; give such ones")
+        raise UserError(
+            f"{entry.where}: not a binary list of 32-bit integers; give a table of integers"
+        )
     return rows["value"]
 
 

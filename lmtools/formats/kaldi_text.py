@@ -28,7 +28,9 @@ def rows(
         utt, _, rest = line.replace("\t", " ", 1).partition(" ")
         where = f"{path}:{number}"
         if not utt:
-            raise UserError(f"{where}: no utterance id at the line's start; write `utt w1 w2 ...`")
+            raise UserError(
+                f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`"
+            )
         yield number, utterances.add(utt, where, repeated), " ".join(rest.split())
 
 

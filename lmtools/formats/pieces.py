@@ -53,7 +53,9 @@ def parse_in_unit(text: str, unit: float, where: str, what: str) -> float:
     """Parse `text`, a number in `unit`, as a natural logarithm; UserError unless it is finite."""
     value = number(text, where, what) * unit
     if not math.isfinite(value):
-        raise UserError(f"{where}: {what} is {text!r}, too large to convert; see what wrote it")
+        raise UserError(
+            f"{where}: {what} is {text!r}, too large to convert; find out what wrote it"
+        )
     return value
 
 

@@ -64,7 +64,8 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
         expected = len(log_prob.setdefault(utt, [])) + 1
         if int(match[2]) != expected:
             raise UserError(
-                f"{path}:{line}: utterance {utt!r} has rank {match[2]}, not {expected}; score again"
+                f"{path}:{line}: utterance {utt!r} has rank {match[2]} where {expected} is due;"
+                " score the lists again"
             )
         log_prob[utt].append(value)
         tokens.setdefault(utt, []).append(int(match[4]))
@@ -97,7 +98,10 @@ def header(path, line: str) -> Mapping[str, str]:
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
-        raise UserError(f"{path}:1: no header; score files start with `{HEADER}{{...}}`")
+        raise UserError(
+            f"{path}:1: no header; score files start with `{HEADER}{{...}}`, as `lmtools score`"
+            " writes them"
+        )
     return signature
 
 
@@ -139,7 +143,10 @@ def writing(
                     out.write("\n")
                     continue
                 if not np.isfinite(value):
-                    raise UserError(f"{path}: the score of {nbest.utt}#{rank} is {value}; mend it")
+                    raise UserError(
+                        f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
+                        " model gave no number"
+                    )
                 out.write(f"{nbest.utt}#{rank}\t{float(value)!r}\t{int(count)}\n")
             total += hash_list(nbest)
             if str(path) == "-":
@@ -160,7 +167,10 @@ def join_parts(paths: Sequence, out) -> None:
             rows = [line for line in lines if line != "\n"]
             last = str(rows[0] if rows else "").startswith(LAST) and len(set(rows)) == 1
             if number and not last and (len(rows) != 1 or None in rows):
-                raise UserError(f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}")
+                raise UserError(
+                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, in parts on"
+                    " machines of one kind"
+                )
             if not number and len(set(rows)) > 1:
                 raise UserError(
                     f"{out}: parts by several models or on several devices ({rows[0]!r:.150} ...);"

@@ -110,7 +110,10 @@ def expand(
 def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
     """Raise UserError where a new score would hide one of the lattice."""
     if taken := [name for name in lms if name in lattice.scores]:
-        raise UserError(f"{lattice.utt}: has a score {taken[0]!r}; give the LM another name")
+        raise UserError(
+            f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the language model"
+            " another name"
+        )
 
 
 def split_graph(lattice: Lattice) -> Lattice:

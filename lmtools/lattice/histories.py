@@ -118,7 +118,8 @@ class MixtureLM:
         ):
             given = " ".join(f"{weight:g}" for weight in weights)
             raise UserError(
-                f"mixture of {len(parts)} language models with weights {given}: above 0, 1 in sum"
+                f"mixture of {len(parts)} language models with weights {given}: give each one above"
+                " 0, 1 in sum"
             )
         self.parts, self.weights = tuple(parts), tuple(weights)
         self.signature = {

@@ -147,7 +147,8 @@ def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
 def no_path(lattice: Lattice) -> UserError:
     """Return the error on a lattice without a path of finite score."""
     return UserError(
-        f"{lattice.utt}: no possible path from start to end; use lmtools lattice info --repair"
+        f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools"
+        " lattice info --repair"
     )
 
 

@@ -29,7 +29,8 @@ def total(lattice: Lattice, weights: Mapping[str, float]) -> tuple[np.ndarray, n
     for sums, what in ((arcs, "an arc"), (finals, "a final state")):
         if not (sums < np.inf).all():
             raise UserError(
-                f"{lattice.utt}: score of {what} NaN or too high; use lmtools lattice info --repair"
+                f"{lattice.utt}: a score of {what} is NaN or too high; drop it with lmtools lattice"
+                " info --repair"
             )
     return arcs, finals
 

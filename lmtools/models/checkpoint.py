@@ -157,7 +157,9 @@ def read_settings(directory) -> tuple[Settings, dict]:
     path, tree = Path(directory) / CONFIG, read_config(directory)
     vocabulary = tree.pop("vocabulary", None)
     if not isinstance(vocabulary, dict):
-        raise UserError(f"{path}: no vocabulary; this is not the directory of a neural model")
+        raise UserError(
+            f"{path}: no vocabulary; this is not the directory of a neural language model"
+        )
     return build(Settings, tree, path), vocabulary
 
 

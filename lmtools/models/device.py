@@ -55,7 +55,9 @@ def resolve_precision(precision: str, device: torch.device, integers: bool = Fal
         return "bfloat16" if fast else "float32"
     known = [name for name in PRECISIONS if integers or name != "int8"]
     if precision not in known:
-        raise UserError(f"precision: {precision!r} is unknown; known: auto, {', '.join(known)}")
+        raise UserError(
+            f"precision: {precision!r} is unknown here; known: auto, {', '.join(known)}"
+        )
     return precision
 
 
@@ -103,7 +105,9 @@ def choose_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise UserError(f"device {name}: {str(error).splitlines()[0]}; use cpu or auto") from None
+        raise UserError(
+            f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto"
+        ) from None
     return device
 
 

@@ -155,7 +155,10 @@ class ElmoConfig:
 
     def __post_init__(self):
         if not self.filters or any(len(pair) != 2 or min(pair) < 1 for pair in self.filters):
-            raise UserError(f"arch.filters: {self.filters} are no pairs; write [[1, 32], [2, 64]]")
+            raise UserError(
+                f"arch.filters: {self.filters} are no pairs of width and count; write them as in"
+                " [[1, 32], [2, 64]]"
+            )
         check_numbers(self, "arch.", "piece_dim", "dim", "units", "layers")
 
 

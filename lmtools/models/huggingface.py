@@ -48,7 +48,8 @@ def load_pretrained(directory: str, choose: Callable, wanted: str):
         raise UserError(f"hf:{directory}: {cause[:200]}; give {wanted}") from None
     if kind and (missing := sorted(report["missing_keys"])):  # they would be random numbers
         raise UserError(
-            f"hf:{directory}: no weights of {missing[0]}, {len(missing) - 1} more; give {wanted}"
+            f"hf:{directory}: no weights for {missing[0]} and {len(missing) - 1} others; give"
+            f" {wanted}"
         )
     return kind, model, tokenizer
 
@@ -57,7 +58,10 @@ def check_files(directory: str) -> None:
     """Raise UserError unless a local directory has a configuration and no pickle for weights."""
     if not (Path(directory) / "config.json").is_file():
         cause = "no config.json there" if Path(directory).exists() else "no such directory"
-        raise UserError(f"hf:{directory}: {cause}, nothing is fetched; give save_pretrained's")
+        raise UserError(
+            f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that"
+            " save_pretrained wrote"
+        )
     if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
         remedy = (
             "load it where you trust it and save it again: save_pretrained writes model.safetensors"
@@ -91,7 +95,9 @@ def find_boundaries(config, tokenizer, source) -> tuple[int, int]:
         for name in ("bos_token_id", "eos_token_id")
     )
     if end is None:
-        raise UserError(f"{source}: the tokenizer has no end of sentence; set its eos_token")
+        raise UserError(
+            f"{source}: the tokenizer has no end of sentence; set eos_token in its configuration"
+        )
     return (end if begin is None else begin), end
 
 
@@ -155,7 +161,9 @@ def bert_trunk(bert) -> Masked:
     """Return our masked model with a BertModel's weights, without the head."""
     c = bert.config
     if c.hidden_act != "gelu":
-        raise UserError(f"BERT with activation {c.hidden_act}: only gelu is known; use another")
+        raise UserError(
+            f"BERT with activation {c.hidden_act}: only gelu is known; use another model"
+        )
     size = (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
     trunk = Masked(
         TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0), c.vocab_size

@@ -159,7 +159,9 @@ class Seq2seq(Transformer):
         return Decoding(self, *self.encode(sources, lengths))
 
     def memory(self):
-        raise UserError(f"{self.title}: reads a source, a prefix has none; use a one-way model")
+        raise UserError(
+            f"{self.title}: reads a source, a prefix has none; use a left-to-right model"
+        )
 
 
 class Runs:

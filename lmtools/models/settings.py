@@ -40,7 +40,8 @@ class Optim:
         for name in ("momentum", "shrink"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
-                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give one"
+                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a"
+                    " number"
                 )
 
 
@@ -56,7 +57,9 @@ class Batch:
 
     def __post_init__(self):
         if sum(size is not None for size in (self.sentences, self.tokens, self.streams)) != 1:
-            raise UserError("batch: give either batch.sentences or batch.tokens (the other: null)")
+            raise UserError(
+                "batch: give either batch.sentences or batch.tokens (set the other to null)"
+            )
         check_numbers(self, "batch.", "sentences", "tokens")
 
 

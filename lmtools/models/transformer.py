@@ -47,7 +47,9 @@ class TransformerConfig:
     def __post_init__(self):
         check_numbers(self, "arch.", "layers", "dim", "heads", "ffn", "positions")
         if self.dim % self.heads:
-            raise UserError(f"arch.dim {self.dim} is no multiple of arch.heads {self.heads}")
+            raise UserError(
+                f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one"
+            )
         check_choices(self, "arch.", position=POSITIONS, norm=BLOCKS)
 
 

@@ -150,7 +150,9 @@ def learn_calibration(judged: JudgedWords, method: str) -> Calibration:
     """Learn a calibration from judged words; UserError where they are too few."""
     count = len(judged.correct)
     if count < FEWEST:
-        raise UserError(f"{count} words to calibrate on; give a dev set of {FEWEST} or more")
+        raise UserError(
+            f"{count} words to calibrate on; give a development set of {FEWEST} or more"
+        )
     if method == "isotonic":
         return learn_steps(judged)
     scores = logit(np.clip(judged.confidence, EDGE, 1 - EDGE))

@@ -126,7 +126,10 @@ class NetworkBuilder:
 def check_size(units: int, slots: int) -> None:
     """Raise UserError where an alignment would take too much memory."""
     if (units + 1) * (slots + 1) > MOST:
-        raise UserError(f"{units} words to align with {slots} slots are too many; cut it shorter")
+        raise UserError(
+            f"{units} words to align with {slots} slots are too many; cut the recording into"
+            " utterances"
+        )
 
 
 def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:

@@ -274,7 +274,8 @@ def parse_columns(line: str) -> WordMark | None:
 def check_confidence(value: float | None = None) -> float | None:
     if value is not None and not 0 <= value <= 1:
         raise UserError(
-            f"a word's confidence is {value:g}; expected one from 0 to 1: divide percent by 100"
+            f"a word's confidence is {value:g}; expected a probability from 0 to 1: divide percent"
+            " by 100"
         )
     return value
 

@@ -162,6 +162,7 @@ def check_size(slots: Sequence, tokens: Sequence, width: int) -> None:
     if (len(slots) + len(tokens)) * width // 2 > MOST:
         raise UserError(
             f"{len(tokens)} words to align with {len(slots)} slots are too many; cut the recording"
+            " into utterances"
         )
 
 

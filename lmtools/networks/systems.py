@@ -99,7 +99,10 @@ def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[Co
         if alone := system.networks.keys() ^ first.keys():
             utt = min(alone)
             lacking = system if utt in first else systems[0]
-            raise UserError(f"{lacking.path}: no utterance {utt!r}, which another has; add it")
+            raise UserError(
+                f"{lacking.path}: no utterance {utt!r}, which another system has; give outputs of"
+                " the same utterances"
+            )
     for utt in first:
         yield utt, [system.networks[utt] for system in systems]
 

@@ -59,13 +59,18 @@ def declare_build(parser):
     parser.add("--nbest", among=inputs, required=False)
     inputs.add_argument("--lattices", metavar="F", help="lattices, in place of N-best lists")
     parser.add("--format", "--scores")
-    help_text = "what `lmtools tune` wrote; of lattices NAME=W,... (default: --score, or their own)"
+    help_text = (
+        "weights that `lmtools tune` wrote, or for lattices NAME=W,... (default: the score --score"
+        " of lists, the own weights of lattices)"
+    )
     parser.add("--weights", help=help_text)
     help_text = "score of the lists to make posteriors of (default: total, am, score or rank)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--scale", default=1.0)
     parser.add("--depth", help="use only the first N hypotheses of a list")
-    help_text = "write the consensus of the words (the default), or the best hypothesis"
+    help_text = (
+        "write the consensus of the words (the default), or the hypothesis with the best score"
+    )
     parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
     add_output(parser)
 
@@ -103,7 +108,10 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
     if args.scores or args.score or args.depth:
-        raise UserError("--lattices: paths count by arcs' scores; leave --scores, --score, --depth")
+        raise UserError(
+            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
+            " --depth"
+        )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
         lattice, messages = drop_unusable(lattice)

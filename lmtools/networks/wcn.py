@@ -130,7 +130,8 @@ def spell_text(lattice: Lattice, where: str) -> str:
         or final_scores.any()
     ):
         raise UserError(
-            f"{where}: is no confusion network (slots in a row, one final state); write slf or plf"
+            f"{where}: is no confusion network (slots in a row, one final state); write it as slf"
+            " or plf"
         )
     refuse_null(lattice.words, NULL, where)
     none = ("",) * len(sources)

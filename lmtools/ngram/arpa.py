@@ -201,6 +201,7 @@ def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
                 )
             except ValueError:
                 raise UserError(
-                    f"{path}:{number}: expected log10 p, TAB, words, TAB, back-off; write it again"
+                    f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write"
+                    " the file again"
                 ) from None
     return orders

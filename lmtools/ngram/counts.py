@@ -49,7 +49,9 @@ class Grams:
         if not len(first):
             return
         if len(self) + len(first) > MOST:
-            raise UserError(f"--order: more than {MOST:,} n-grams of one order; give less text")
+            raise UserError(
+                f"--order: more than {MOST:,} n-grams of one order; give less text or a lower order"
+            )
         kept = occurrences >= self.least if self.least > 1 else np.full(len(first), True)
         columns = (self.first, first), (self.suffix, suffix), (self.count, count), (self.kept, kept)
         for column, values in columns:

@@ -111,7 +111,10 @@ def claim_directory(out) -> Iterator[Path]:
     config = Path(out) / CONFIG
     with hold_lock(out):
         if config.is_file() and load_yaml(config).get("kind") != KIND:
-            raise UserError(f"{config}: describes another kind of model; give another --out")
+            raise UserError(
+                f"{config}: describes another kind of model; give another --out or remove that"
+                " directory"
+            )
         with atomic_directory(out, CONFIG) as directory:
             yield directory
 

@@ -56,7 +56,9 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
             cause = " ".join(cause.split())
             if text:
                 raise explain_refusal(path, cause) from None
-            raise UserError(f"{path}: KenLM cannot read it ({cause}); fetch it again") from None
+            raise UserError(
+                f"{path}: KenLM cannot read it ({cause}); estimate or fetch it again"
+            ) from None
 
 
 def check_text(file: Path, name: Path) -> int | None:
@@ -159,7 +161,8 @@ def explain_refusal(path, cause: str) -> UserError:
         return error
     if order := ORDER.search(cause):
         return UserError(
-            f"{path}: of order {order[1]}, KenLM reads {order[2]} at most; give a lower --order"
+            f"{path}: a model of order {order[1]}, but KenLM reads {order[2]} at most; estimate it"
+            " with a lower --order"
         )
     return UserError(
         f"{path}: KenLM does not read it as it stands ({cause:.{CAUSE}}); write it as KenLM does:"

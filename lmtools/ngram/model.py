@@ -74,7 +74,10 @@ class Description:
         path = Path(directory) / CONFIG
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
-            raise UserError(f"{path}: describes no n-gram model; give one of lmtools ngram")
+            raise UserError(
+                f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or"
+                " a KenLM file"
+            )
         return build(
             cls,
             check_seal(

@@ -42,7 +42,9 @@ class TextParts:
     def index(self, closed: bool, folder=None) -> IndexedText:
         """Return the text, of a `closed` vocabulary with UNKNOWN as its last word."""
         if not self.sentences:
-            raise UserError(f"{self.text}: no sentence in the text; give one sentence a line")
+            raise UserError(
+                f"{self.text}: no sentence in the text; give text with one sentence a line"
+            )
         numbers = {symbol: number for number, symbol in enumerate(SYMBOLS)}
         ids, occurrences = DiskArray(folder, np.int32), np.zeros(0, dtype=np.int64)
         for path in self.paths:

@@ -47,7 +47,9 @@ class TokenisedText:
                     self.tokens += len(words)
                     yield words
         if not self.sentences and self.shard == WHOLE:
-            raise UserError(f"{self.paths[0]}: no sentence in the text; give one sentence a line")
+            raise UserError(
+                f"{self.paths[0]}: no sentence in the text; give text with one sentence a line"
+            )
 
     def allowed(self, words: list[str]) -> list[str]:
         if RESERVED.isdisjoint(words):

@@ -125,7 +125,8 @@ def read_units(path) -> Iterator[list[Line]]:
         where, fields = f"{path}:{line_number}", line.split()
         if len(fields) <= COLUMNS:
             raise UserError(
-                f"{where}: expected `recording channel start duration word [confidence]`; mend it"
+                f"{where}: expected `recording channel start duration word [confidence]`; correct"
+                " the line"
             )
         mark = fields[COLUMNS].lower()
         if is_mark(fields) and bool(unit) == (mark == BEGIN):

@@ -43,7 +43,9 @@ def add_phrases(
     columns, systems = scored
     path = glossary.spec.path
     if PHRASES in columns.values:
-        raise UserError(f"--scores {PHRASES}=...: --phrases' column has this name; choose another")
+        raise UserError(
+            f"--scores {PHRASES}=...: the column of --phrases has this name; choose another"
+        )
     unused = glossary.unused(nbest.utt for nbest in nbests)
     if glossary.own and len(unused) == len(glossary.own):
         raise UserError(

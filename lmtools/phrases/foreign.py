@@ -117,7 +117,8 @@ def read_table(path, lines: Sequence[tuple[int, str]], sign: str) -> list[Line]:
             continue
         if len(cells) > len(names):
             raise UserError(
-                f"{where}: {len(cells)} columns, the header has {len(names)}; quote {sign!r}"
+                f"{where}: {len(cells)} columns, the header has {len(names)}; quote a phrase that"
+                f" holds {sign!r}"
             )
         row = dict(zip(names, (cell.strip() for cell in cells), strict=False))
         if {"displayas", "soundslike"} & {*names}:  # AWS, which writes hyphens for blanks

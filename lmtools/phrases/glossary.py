@@ -110,7 +110,9 @@ def read_weight(text: str, where: str) -> float:
     except ValueError:
         weight = -1.0
     if not 0 <= weight <= MOST:
-        raise UserError(f"{where}: weight {text!r:.40} is no number from 0 to {MOST:g}; as in :2.5")
+        raise UserError(
+            f"{where}: weight {text!r:.40} is no number from 0 to {MOST:g}; write PHRASE :2.5"
+        )
     return weight
 
 

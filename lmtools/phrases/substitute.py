@@ -130,7 +130,10 @@ def arguments(parser):
     parser.add(
         "--depth", default=10, help="number of new hypotheses for each list (default: %(default)s)"
     )
-    help_text = "lists to write; new hypotheses have the mark `substituted` and a score `near`"
+    help_text = (
+        "lists to write, in which new hypotheses are marked `substituted` and have a score `near`"
+        " for `lmtools tune`; - prints them"
+    )
     parser.add("--out", help=help_text)
     parser.add("--to")
 

@@ -117,5 +117,7 @@ def first_references(refs: References) -> dict[str, str]:
 def sum_seconds(path: str, utterances: Iterable[str]) -> float:
     seconds = kaldi_text.read(path)
     if missing := [utt for utt in utterances if utt not in seconds]:
-        raise UserError(f"{path}: no seconds of utterance {missing[0]!r}; give this set's utt2dur")
+        raise UserError(
+            f"{path}: no seconds of utterance {missing[0]!r}; give the utt2dur of this set"
+        )
     return sum(checks.number(seconds[utt], path, f"the seconds of {utt!r}") for utt in utterances)

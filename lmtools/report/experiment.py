@@ -165,7 +165,9 @@ def recognise(home: Path, nbests: Sequence[str]) -> str:
 def read_artifacts(home: Path, kinds: Iterable[str]) -> dict:
     """Read what reports of these kinds speak of in directory `home`, by name."""
     if not home.is_dir():
-        raise UserError(f"{home}: no such directory; give the directory that run.sh calls exp")
+        raise UserError(
+            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
+        )
     names = dict.fromkeys(name.rstrip("?") for kind in kinds for name in READ[kind].split())
     return {name: ARTIFACTS[name][0](home) for name in names}
 

@@ -180,7 +180,8 @@ def collect_lists(
     paths = [Path(path) for path in nbests] or lists_beside(home)
     if not paths:
         raise UserError(
-            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (.gz, .xz); give --nbest"
+            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
+            " --nbest"
         )
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], style)

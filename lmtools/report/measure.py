@@ -94,7 +94,9 @@ def read_samples(
     for path in paths:
         name = set_name(path)
         if name in sets:
-            raise UserError(f"{path}: a second N-best list of set {name!r}; choose by --nbest")
+            raise UserError(
+                f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest"
+            )
         if nbests := read_with_references(path):
             sets[name] = path, tuple(nbests)
         else:
@@ -103,7 +105,8 @@ def read_samples(
             )
     if not sets:
         raise UserError(
-            f"{paths[0]}: no references in it or {paths[0].parent}/text; use lmtools convert --ref"
+            f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with"
+            " lmtools convert --ref"
         )
     tuned = {name for name, (_, nbests) in sets.items() if is_tuned(name, nbests, weights)}
     seen = {key for name in tuned for key in map(list_key, sets[name][1])}

@@ -53,7 +53,9 @@ def load_weights(
     known = DEFAULTS.get(path.removeprefix(PREFIX))
     if known is None:
         names = ", ".join(f"{PREFIX}{name}" for name in DEFAULTS)
-        raise UserError(f"--weights {path}: no such default; give {names}, or lmtools tune's")
+        raise UserError(
+            f"--weights {path}: no such default; give {names}, or a file of lmtools tune"
+        )
     names = [*filter(None, [coming]), *(name for name in columns.values if name != PHRASES)]
     check_columns(names, columns, path)
     scores = components(nbests, path)

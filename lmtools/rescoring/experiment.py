@@ -127,7 +127,8 @@ def read_experiment(path) -> ExperimentPlan:
     for name, place in groups["lms"].items():
         if not convert(str, place, top / "lms" / name, name):
             raise UserError(
-                f"{top / 'lms' / name}: {name}: nothing stands there; say where the model is"
+                f"{top / 'lms' / name}: {name}: nothing stands there; say where the language model"
+                " is"
             )
     columns = {
         n: parse_column(n, entry, top / "columns" / n) for n, entry in groups["columns"].items()

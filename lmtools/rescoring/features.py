@@ -201,7 +201,9 @@ def gather(
     own_scores = components(nbests, source)
     for name in columns:
         if name in own_scores or name in DERIVED or name == "rank":
-            raise UserError(f"--scores {name}=...: {source} has this name already; choose another")
+            raise UserError(
+                f"--scores {name}=...: {source} has a feature of this name already; choose another"
+            )
     table = {
         name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own_scores
     }
@@ -227,7 +229,10 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
         for rank, hyp in enumerate(nbest.hyps, 1):
             if lacking := [name for name in names if name not in hyp.scores]:
                 which = f"hypothesis {rank} of utterance {nbest.utt!r}"
-                raise UserError(f"{source}: {which} has no score {lacking[0]!r}; give it to all")
+                raise UserError(
+                    f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or"
+                    " to none"
+                )
     return names
 
 

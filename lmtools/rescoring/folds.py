@@ -77,7 +77,8 @@ def assign_folds(
     if plan.by == RANDOM:
         if plan.count > len(utterances):
             raise UserError(
-                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; lower it"
+                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; take"
+                " fewer"
             )
         drawn = np.random.default_rng(seed).permutation(sorted(utterances)).tolist()
         return {str(i + 1): tuple(sorted(drawn[i :: plan.count])) for i in range(plan.count)}

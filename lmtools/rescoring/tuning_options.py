@@ -149,8 +149,9 @@ def check_negative(features: Features, options: TuningOptions, path) -> None:
             continue
         given = f"negative={name}"
         if name not in features.names:
-            known = ", ".join(features.names)
-            raise UserError(f"{given}: {path} has no such feature; it has {known}")
+            raise UserError(
+                f"{given}: {path} has no such feature; it has {', '.join(features.names)}"
+            )
         if name in options.base(features):
             raise UserError(f"{given}: its weight is given, not tuned; leave it out")
         if name == LOOP:

@@ -139,7 +139,10 @@ class Rescorer:
                     raise
             smaller = prune(lattice, self.known_weights(lattice), arcs=len(lattice.words) // 2)
             if len(smaller.words) == len(lattice.words):
-                raise UserError(f"{lattice.utt}: not even its best path fits into memory; drop it")
+                raise UserError(
+                    f"{lattice.utt}: not even its best path fits into memory; drop it or use a"
+                    " larger machine"
+                )
             lattice = smaller
             messages = [
                 f"{lattice.utt}: too large for the memory; pruned from {whole} to"
@@ -167,10 +170,14 @@ def check_names(settings: LatticeOptions) -> None:
     for name in new:
         if new.count(name) > 1:
             raise UserError(
-                f"two language models are called {name!r}; give each its own ({OLD!r}: the old one)"
+                f"two language models are called {name!r}; give each its own name ({OLD!r} is the"
+                " old model's)"
             )
         if settings.weights and name not in settings.weights and name != OLD:
-            raise UserError(f"no weight for {name!r}; give all LMs one, 0 if it is not to count")
+            raise UserError(
+                f"no weight for {name!r}; give all language models one, 0 if its score is not to"
+                " count"
+            )
     orders = settings.order if isinstance(settings.order, Mapping) else ()
     if unknown := [name for name in orders if name not in new]:
         raise UserError(

@@ -89,7 +89,8 @@ def load_ngram(spec: LMSpec, computing: Computing) -> NgramScorer:
         )
     if path.is_dir() and not (path / CONFIG).exists():
         raise UserError(
-            f"{spec.lm}: holds no language model (no {CONFIG}); give one of lmtools train or ngram"
+            f"{spec.lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
+            " `lmtools ngram` wrote"
         )
     return NgramScorer(NgramModel.load(path), spec)
 

@@ -33,7 +33,8 @@ class MixtureScorer(Scorer):
         for scorer, lm in zip(scorers, lms, strict=True):
             if scorer.kind != self.kind:
                 raise UserError(
-                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give left-to-right models"
+                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give models that predict"
+                    " from the left alone"
                 )
         self.spec, self.scorers, self.lms = spec, list(scorers), list(lms)
         self.weights = complete_weights(weights, self.lms)
@@ -71,6 +72,7 @@ class MixtureScorer(Scorer):
             if other := next((i for i, size in enumerate(lengths) if size != lengths[0]), 0):
                 raise UserError(
                     f"{self.lms[other]}: cuts the text otherwise than {self.lms[0]}; use one"
+                    " vocabulary"
                 )
         return sentences
 

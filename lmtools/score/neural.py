@@ -272,7 +272,10 @@ def correct_by(lm: LanguageModel, subword, spec: str) -> str:
         )
     corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"noise={kind}")
     if corpus.subword.hash != subword.hash:
-        raise UserError(f"{path}: binarised with another vocabulary than the model's; give its own")
+        raise UserError(
+            f"{path}: binarised with another vocabulary than the model's; give the corpus that the"
+            " model was trained on"
+        )
     counts = count_targets(lm.objective, corpus, len(lm.output.noise))
     noise = NOISES[kind](counts, excluded_ids(lm.objective), POWER)
     lm.output.correct_by(noise)

@@ -77,7 +77,9 @@ def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) ->
     """
     scorers = [load(spec, computing) for spec in (domain, general)]
     if len(kinds := {scorer.kind for scorer in scorers}) > 1:
-        raise UserError(f"{general.lm}: {' and '.join(sorted(kinds))} do not compare; name alike")
+        raise UserError(
+            f"{general.lm}: {' and '.join(sorted(kinds))} do not compare; name two LMs of a kind"
+        )
 
     def measure(texts: list[str]) -> np.ndarray:
         inside, outside = (score_texts(texts, scorer, computing) for scorer in scorers)

@@ -283,7 +283,8 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
             raise
         if size == 1:
             raise UserError(
-                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it"
+                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
+                " larger machine"
             ) from None
     import torch
 

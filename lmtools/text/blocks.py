@@ -260,7 +260,8 @@ def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
     """Yield lines beside those of as many sources, text by text; UserError for other numbers."""
     if len(targets) != len(sources):
         raise UserError(
-            f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in order"
+            f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in their"
+            " order"
         )
     for target, source in zip(map(str, targets), map(str, sources), strict=True):
         both = itertools.zip_longest(read_text(source), read_text(target))

@@ -124,7 +124,10 @@ def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = 
     check_choices(optim, "optim.", name=OPTIMISERS, decay=DECAYS)
     sparse = [p for p in lm.sparse_parameters() if p.requires_grad]
     if sparse and optim.name not in SPARSE_OPTIMISERS:
-        raise UserError(f"optim.sparse: {optim.name} moves every row; give optim.sparse=false")
+        raise UserError(
+            f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or"
+            " another optim.name"
+        )
     others = {id(p) for p in (*sparse, *(low_rank.matrices.values() if low_rank else ()))}
     parameters = [p for p in lm.parameters() if p.requires_grad and id(p) not in others]
     parameters += low_rank.parameters() if low_rank else []

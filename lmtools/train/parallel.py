@@ -196,7 +196,8 @@ def expect_answer() -> Iterator[None]:
     except RuntimeError as error:
         cause = str(error).strip().splitlines()[0][:100]
         raise UserError(
-            f"another process of this training has ended or does not answer ({cause}); look there"
+            f"another process of this training has ended or does not answer ({cause}); see what it"
+            " says"
         ) from None
 
 

@@ -69,10 +69,15 @@ def translate(
     earlier run made. UserError for what does not fit; lists made are kept.
     """
     if is_stream(out):
-        raise UserError(f"{out}: translations are resumed by the name of their file; give one")
+        raise UserError(
+            f"{out}: lists of translations are resumed by the name of their file; give one"
+        )
     scorer = load_kind(LMSpec(options.lm, pairs=True), options.computing)
     if not isinstance(scorer, TranslationScorer):
-        raise UserError(f"{options.lm}: no translation model; train one on pairs (seq2seq)")
+        raise UserError(
+            f"{options.lm}: no translation model; give what lmtools train made of pairs (model"
+            " seq2seq)"
+        )
     sentences = read_sentences(scorer, source, ref, kaldi, prefix=prefix)
     with hold_lock(out):
         # all that the bytes of the lists depend on; the sentences too, which share batches

@@ -31,8 +31,11 @@ def arguments(parser):
     parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=Rare(text))
     parser.add_argument("--beam", **flags_of(TranslateOptions)["--beam"] | {"metavar": "N"})
     add_settings(parser, TranslateOptions, ["length_penalty", "batch"])
-    text = "lists to write, as jsonl; the same command continues a run that was stopped"
-    parser.add("--out", metavar="F.jsonl", help=text)
+    parser.add(
+        "--out",
+        metavar="F.jsonl",
+        help="lists to write, as jsonl; the same command continues a run that was stopped",
+    )
     parser.add("--precision", "--device")
 
 

@@ -82,7 +82,9 @@ def embed_words(args, texts):
     if args.engine == "prepared":
         raise UserError("--pool words: vectors of words are made in torch; leave --engine out")
     if args.boundaries or args.masked:
-        raise UserError("--pool words: words know no --boundaries and no --masked; leave them out")
+        raise UserError(
+            "--pool words: vectors of words know no --boundaries and no --masked; leave them out"
+        )
     chosen = {"all": None, "last": None}.get(args.layers, args.layers)
     embed = load_word_vectors(args.lm, chosen, fill(Computing, args))
     if args.layers == "last":

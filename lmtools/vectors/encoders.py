@@ -40,7 +40,10 @@ class ContextualEncoder(Encoder):
                 f"{model.source}: the model has no mask to predict from; leave --masked out"
             )
         if pooling.pool == "cls" and not model.boundary[1]:
-            raise UserError(f"{model.source}: a one-way model's first state read nothing; use eos")
+            raise UserError(
+                f"{model.source}: the first state of a left-to-right model has read nothing; use"
+                " --pool eos"
+            )
         self.model, self.pooling, self.rows = model, pooling, model.rows
         self.layers = pooling.choose_layers(model.depth, model.source)
 

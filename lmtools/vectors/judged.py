@@ -175,7 +175,9 @@ def collect_pairs(
         judged = results[system, name] = parse_results(path, tree)
         other = first.setdefault(name, judged)
         if (other.digest, len(other.gold)) != (judged.digest, len(judged.gold)):
-            raise UserError(f"{path}: of other pairs than {other.path}; run lmtools sts again")
+            raise UserError(
+                f"{path}: of other pairs than {other.path}; run lmtools sts again on one of the two"
+            )
     ways = find_ways({system: judged.signature for (system, _), judged in results.items()})
     order = order_systems(ways, names.style)
     arranged = dict(sorted(results.items(), key=lambda item: order.index(item[0][0])))
@@ -200,7 +202,9 @@ def parse_results(path: Path, tree: Mapping) -> Judged:
             path, str(tree["sha256"]), dict(tree["signature"]), gold, layers=tuple(layers)
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: damaged ({error!r}); write it again by lmtools sts") from None
+        raise UserError(
+            f"{path}: damaged ({error!r}); write it again with lmtools sts --out"
+        ) from None
 
 
 def parse_layer(row: Mapping) -> Layer:

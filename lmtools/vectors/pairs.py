@@ -43,9 +43,15 @@ def read_table(path, names: Sequence[str], set: str | None = None) -> Iterator[S
     for name in names:
         count = columns.count(name)
         if count > 1 or (count == 0 and name != names[-1]):
-            raise UserError(f"{where}: the header has {count} columns {name!r}; name the format")
+            raise UserError(
+                f"{where}: the header names {count} columns {name!r}; add the file's header or name"
+                " its format"
+            )
     if set and SET not in columns:
-        raise UserError(f"{path}:1: set={set}, but no column {SET}; drop it, or give the release")
+        raise UserError(
+            f"{path}:1: set={set}, but there is no column {SET}; drop the option or give the"
+            " release in one file"
+        )
 
     def rows() -> Iterator[Row]:
         for where, fields in lines:
@@ -93,11 +99,14 @@ def check_pair(pair: SentencePair, first: bool | None, where: str) -> bool:
     """Return whether a pair has a similarity; UserError unless as the `first`, and for no words."""
     for side, sentence in (("first", pair.left), ("second", pair.right)):
         if not sentence.strip():
-            raise UserError(f"{where}: the {side} sentence is empty; add words or drop the pair")
+            raise UserError(
+                f"{where}: the {side} sentence is empty; add its words or drop the pair"
+            )
     has = pair.similarity is not None
     if first not in (None, has):
         raise UserError(
-            f"{where}: has {'a' if has else 'no'} similarity, unlike those before; give all or none"
+            f"{where}: has {'a' if has else 'no'} similarity, unlike those before; give every pair"
+            " one or none"
         )
     return has
 
@@ -124,7 +133,9 @@ def write_tsv(pairs: Iterable[SentencePair], path) -> None:
                     )
                 encodable(sentence, where)
             if first and not math.isfinite(pair.similarity):
-                raise UserError(f"{where}: similarity '{pair.similarity}'; give a finite number")
+                raise UserError(
+                    f"{where}: the similarity is '{pair.similarity}'; give a finite number"
+                )
             # the shortest text of the similarity that reads back the same
             score = f"\t{float(pair.similarity)!r}" if first else ""
             out.write(f"{pair.left}\t{pair.right}{score}\n")

@@ -142,7 +142,10 @@ def sides(**given: np.ndarray) -> list[np.ndarray]:
                 " numbers"
             )
         if np.linalg.norm(values - values.mean()) <= FLAT * abs(values.mean()):
-            raise UserError(f"{SIDES[name]} are all {values[0]:g}; give pairs that differ")
+            raise UserError(
+                f"{SIDES[name]} are all {values[0]:g}; a constant correlates with nothing, give"
+                " pairs that differ"
+            )
     return list(arrays.values())
 
 
@@ -192,7 +195,8 @@ def compare_rows(tree: dict, against) -> float:
         raise UserError(f"{against}: not what lmtools sts --out wrote; {REMEDY}") from None
     if not same or tree["similarity"] is None:
         raise UserError(
-            f"{against}: of other pairs than {tree['pairs']}, or without similarity; give these"
+            f"{against}: of other pairs than {tree['pairs']}, or of pairs without similarity; give"
+            " the same pairs"
         )
     gold, first, values = map(np.array, (tree["similarity"], tree["rows"][-1]["cosine"], values))
     return williams(gold, first, values)

@@ -111,7 +111,10 @@ class StaticVectors(Encoder):
                 if vector is not None:
                     self.held[word] = vector
         if header and number - 1 < self.count:
-            raise UserError(f"{self.path}: {number - 1} words, line 1 says {self.count}; fetch it")
+            raise UserError(
+                f"{self.path}: {number - 1} words, but line 1 says {self.count}; the file is cut"
+                " short, fetch it again"
+            )
         self.sought |= wanted
 
     def describe_missing(self):
@@ -148,7 +151,10 @@ def read_shape(path) -> tuple[int | None, int]:
         if counts and int(fields[1]):
             return int(fields[0]), int(fields[1])
         if len(fields) < 2:
-            raise UserError(f"{path}:{number}: no word with its vector; give WORD NUMBER...")
+            raise UserError(
+                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe and"
+                " word2vec have"
+            )
         parse_vector(path, number, line, len(fields) - 1)
         return None, len(fields) - 1
     raise UserError(f"{path}: empty; give lines WORD NUMBER..., as GloVe and word2vec have")
@@ -167,7 +173,10 @@ def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
         )
     wrong = [field for field in fields[1:] if not is_numeric(field)]
     if wrong:
-        raise UserError(f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER...")
+        raise UserError(
+            f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER..., as GloVe"
+            " and word2vec have"
+        )
     return np.array(fields[1:], dtype=np.float32)
 
 

@@ -38,7 +38,10 @@ def arguments(parser):
     parser.add("--against", metavar="F.json", help=text)
     source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
     parser.add("--lm", among=source, required=False, **ENCODER)
-    text = "vectors that lmtools embed wrote; {system} in --out stands for a file's name"
+    text = (
+        "vectors of the sentences, which lmtools embed wrote; several files are systems, and"
+        " {system} in --out stands for a file's name"
+    )
     source.add_argument("--vectors", nargs="+", metavar="F.npz", help=text)
     add_vectors(parser)
     parser.add(

@@ -141,7 +141,9 @@ def refuse_for_lattices(args) -> None:
             "references, --depth, --dedup, --mass, --drop-loops, --drop-marks, --detokenise and"
             " --case sentence"
         )
-        raise UserError(f"{args.input}: {options} are for N-best lists, not lattices; drop them")
+        raise UserError(
+            f"{args.input}: {options} are for N-best lists, not for lattices; leave them out"
+        )
 
 
 def convert_lists(args, source: str, target: str) -> str:

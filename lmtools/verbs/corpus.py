@@ -38,7 +38,10 @@ SHOWN = 5  # lines left out that are printed
 
 def arguments(parser):
     parser.add("--text", **SEVERAL_TEXTS, required=True)
-    help_text = "for a translation model: the source of each line of --text, in as many files"
+    help_text = (
+        "for a translation model: the source of each line of the text, in files with as many lines"
+        " as those of --text"
+    )
     parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
     parser.add("--subword", required=False)
@@ -50,7 +53,10 @@ def arguments(parser):
     help_text = "write the text without the lines that share a run of 7 words, or a sentence"
     parser.add_argument("--leave-out-overlap", action="store_true", help=help_text)
     parser.add("--out", metavar="F.bin", required=False, help="file to write: F.bin; text F.txt")
-    help_text = "write a shard to F.bin.shards for each SIZE bytes of text, their index to F.bin"
+    help_text = (
+        "write a shard to F.bin.shards for every SIZE (such as 500M) bytes of text, and their index"
+        " to F.bin"
+    )
     parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
     parser.add("--nj", help="number of processes that encode (default: %(default)s)")
     parser.add("--cmd", "--shard")

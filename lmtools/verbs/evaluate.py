@@ -51,13 +51,21 @@ def arguments(parser):
         "A file is Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, of which the first"
         " hypotheses and the references count."
     )
-    help_text = "references (default: of --hyp's lists); BLEU, chrF and TER take several files"
+    help_text = (
+        "references (default: those in the N-best lists of --hyp); BLEU, chrF and TER take several"
+        " files"
+    )
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
-    help_text = "hypotheses of another system, to test whether the difference is significant"
-    parser.add("--against", help=help_text)
-    help_text = "format of --hyp and --against, and a second one for --ref (default: recognised)"
+    parser.add(
+        "--against",
+        help="hypotheses of another system, to test whether the difference is significant",
+    )
+    help_text = (
+        "format of --hyp and --against, and a second one for --ref: NAME or NAME:option=value,..."
+        " (default: recognised)"
+    )
     parser.add("--format", nargs="+", metavar="FMT", help=help_text)
     help_text = "files have no ids: compare them line by line"
     group.add_argument("--plain", action="store_true", help=help_text)
@@ -77,8 +85,11 @@ def arguments(parser):
     parser.add("--words", help=help_text)
     help_text = "Kaldi utt2dur, to count false alarms in an hour"
     parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
-    help_text = "also measure the best possible choice from the lists, by depth"
-    parser.add_argument("--oracle", action="store_true", help=help_text)
+    parser.add_argument(
+        "--oracle",
+        action="store_true",
+        help="also measure the best possible choice from the lists, by depth",
+    )
     help_text = "write these best hypotheses as Kaldi text (implies --oracle)"
     parser.add_argument("--oracle-out", metavar="F", help=help_text)
     parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")

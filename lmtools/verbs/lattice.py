@@ -221,13 +221,19 @@ def declare_rescore(parser):
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)
     parser.add("--weights", help=f"{WEIGHTS} (required)")
-    help_text = "for neural LMs: merge histories of equal last N-1 words; 0: none (default: 4)"
+    help_text = (
+        "for neural LMs: merge histories that end in the same N-1 words; 0: none (default:"
+        " %(default)s)"
+    )
     parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
     help_text = "drop histories whose score is more than B below the best of their state"
     parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=help_text)
     add_settings(parser, LatticeOptions, SETTINGS)
-    help_text = "rescored lattices to write; - or a Kaldi wspecifier for a pipe"
-    parser.add("--out", required=False, help=help_text)
+    parser.add(
+        "--out",
+        required=False,
+        help="rescored lattices to write; - or a Kaldi wspecifier for a pipe",
+    )
     parser.add("--to", default=None, help="format of the output (default: that of the input)")
     parser.add("--nbest-out", help="write N-best lists of the rescored lattices")
     parser.add("--nbest-to")
@@ -239,7 +245,10 @@ def declare_rescore(parser):
     group.add_argument(
         "--report", metavar="F.json", help=Rare("write sizes, time and models as JSON")
     )
-    help_text = "for two-way LMs: report how far N best paths are from whole sentences"
+    help_text = (
+        "for LMs that read both sides: also report how far the scores of arcs are from those of"
+        " whole sentences, on the N best paths"
+    )
     group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
     parser.add("--device", "--precision", "--engine", "--nj")
 

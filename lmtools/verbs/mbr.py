@@ -24,7 +24,9 @@ def arguments(parser):
     )
     parser.add("--format")
     add_risk(parser)
-    help_text = "scores to write, a line `utt#rank utility words` a hypothesis; - prints them"
+    help_text = (
+        "scores to write, a line `utt#rank utility words` for each hypothesis; - prints them"
+    )
     parser.add("--out", metavar="F.scores", help=help_text)
 
 

@@ -36,7 +36,10 @@ def declare_estimate(parser):
     parser.add_argument("--order", type=positive, metavar="N", help=help_text)
     help_text = "model the pieces of this subword model, with its normaliser (default: words)"
     parser.add("--subword", help=help_text)
-    help_text = "closed vocabulary: <unk> is one token, for whatever --subword lacks"
+    help_text = (
+        "closed vocabulary: <unk> is one token with its own probability, for whatever the model or"
+        " list of --subword lacks"
+    )
     parser.add_argument("--unk", action="store_true", help=Rare(help_text))
     help_text = (
         "drop n-grams that occur less than N times, with an N for each order (1 for order 1), of"
@@ -118,7 +121,9 @@ def declare_convert(parser):
         " a byte-order mark, or without <s> or \\end\\"
     )
     parser.add_argument("model", metavar="IN", help=help_text)
-    help_text = "file to write: F.arpa, F.arpa.gz, or F.bin in KenLM's form (by build_binary)"
+    help_text = (
+        "file to write: F.arpa, F.arpa.gz, or F.bin in KenLM's binary form (needs its build_binary)"
+    )
     parser.add_argument("out", metavar="OUT", help=help_text)
     parser.add("--kenlm")
     parser.groups["output"].description = None  # no directory
@@ -157,7 +162,10 @@ def run_mix(args):
 def declare_prune(parser):
     """Leave out the n-grams that matter least (entropy pruning)."""
     parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
-    help_text = "drop n-grams without which perplexity rises by less, such as 1e-8, as SRILM does"
+    help_text = (
+        "drop every n-gram without which the perplexity rises by less than this share, such as 1e-8"
+        " (as SRILM's ngram -prune)"
+    )
     parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=help_text)
     parser.add("--kenlm")
     parser.add("--out", metavar="DIR", help="directory to write")

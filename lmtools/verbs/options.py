@@ -177,7 +177,8 @@ GROUPS: dict[str, dict[str, dict]] = {
             "p(source | hypothesis), by a model trained in the other direction", rare=True
         ),
         "--written": switch(
-            "score the text with the case and punctuation of the recogniser, where lists keep it",
+            "score the text as the recogniser wrote it, with case and punctuation, where the lists"
+            " keep it",
             rare=True,
         ),
         "--against": value("F", "another system: test whether the difference is significant"),

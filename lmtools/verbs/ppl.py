@@ -40,7 +40,10 @@ def arguments(parser):
     weights = parser.add_mutually_exclusive_group()
     text = "weights of several --lm, in their order; the last may be left out"
     weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=text)
-    text = "find the weights of several --lm that make this text most probable"
+    text = (
+        "find the weights of several --lm that make this text most probable, as SRILM's"
+        " compute-best-mix does"
+    )
     weights.add_argument("--tune-on", metavar="F", help=text)
     parser.add("--out", required=False, metavar="F.json", help="also write the figures as JSON")
     parser.add(*COMPUTING, "--nj")

@@ -19,10 +19,19 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    help_text = "directory of the experiment; the report is written to EXP_DIR/report"
-    parser.add_argument("exp", metavar="EXP_DIR", help=help_text)
-    help_text = "N-best lists (default: data/*/nbest.jsonl beside EXP_DIR)"
-    parser.add("--nbest", nargs="+", action="extend", default=[], required=False, help=help_text)
+    parser.add_argument(
+        "exp",
+        metavar="EXP_DIR",
+        help="directory of the experiment; the report is written to EXP_DIR/report",
+    )
+    parser.add(
+        "--nbest",
+        nargs="+",
+        action="extend",
+        default=[],
+        required=False,
+        help="N-best lists (default: data/*/nbest.jsonl beside EXP_DIR)",
+    )
     help_text = f"{GROUPS['input']['--words']['help']}, and mark its words on the page"
     parser.add("--words", help=help_text)
     parser.add_argument(
@@ -34,8 +43,10 @@ def arguments(parser):
     parser.add(
         "--experiment", help="experiment's file, for the order, labels and looks of the systems"
     )
-    help_text = "YAML file with printed names, their order and looks, and the tables of `papers:`"
-    parser.add("--conf", help=help_text)
+    parser.add(
+        "--conf",
+        help="YAML file with printed names, their order and looks, and the tables of `papers:`",
+    )
     parser.add_argument(
         "--title", help="name of the corpus (default: the recipe's name and its option --corpus)"
     )

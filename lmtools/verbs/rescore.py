@@ -61,7 +61,10 @@ def arguments(parser):
     help_text = "also write the lists in their new order, with all scores and their `total`"
     parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
-    help_text = "score the column NAME here, by this model, of hypotheses that may still win"
+    help_text = (
+        "score the column NAME of the weights here, with this model, and only those hypotheses that"
+        " may still win"
+    )
     add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
     help_text = (
         "with --lm: stop when the best hypothesis leads by X times the margin that the development"

@@ -81,7 +81,9 @@ def arguments(parser):
     help_text = "how text and lists are written (default: found out; none: as they are)"
     parser.add("--normaliser", help=help_text)
     parser.add("--map-words")
-    help_text = "a model under a name of yours; several, or one beside --text, are tuned together"
+    help_text = (
+        "a model under a name of your choice; several, or one beside --text, are tuned together"
+    )
     parser.add("--lm", **SEVERAL_LMS, help=help_text)
     parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
     parser.add("--out", metavar="DIR", help="directory to write")

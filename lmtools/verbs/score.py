@@ -37,7 +37,10 @@ def arguments(parser):
         "--nbest", help="N-best lists; - reads a pipe, as jsonl unless --format says otherwise"
     )
     parser.add("--format")
-    text = "for a translation model: Kaldi text of sources, for log p(hypothesis | source)"
+    text = (
+        "for a translation model: Kaldi text with the source of each utterance; the score is"
+        " log p(hypothesis | source)"
+    )
     parser.add("--source", help=text)
     text = "the sources as plain text, one on each line, in the order of the lists"
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))

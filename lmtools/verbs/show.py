@@ -48,12 +48,17 @@ def arguments(parser):
     parser.add_argument("utts", metavar="ID", nargs="*", help=text)
     text = "number of lists to show if no ID is given (default: %(default)s)"
     parser.add_argument("--count", metavar="N", type=positive, default=10, help=text)
-    text = "number of hypotheses to show of each list (default: %(default)s)"
-    parser.add("--depth", default=10, help=text)
+    parser.add(
+        "--depth",
+        default=10,
+        help="number of hypotheses to show of each list (default: %(default)s)",
+    )
     parser.add("--format")
     add_references(parser)
-    text = "metric whose words, characters or tokens are compared (default: %(default)s)"
-    parser.add("--metric", help=text)
+    parser.add(
+        "--metric",
+        help="metric whose words, characters or tokens are compared (default: %(default)s)",
+    )
     add_normaliser(parser, "applied to hypotheses and references before they are compared")
 
 

@@ -41,8 +41,10 @@ def arguments(parser):
     source.add_argument("--model", metavar="F", help=help_text)
     help_text = "with --text: kind of vocabulary to learn"
     parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help=help_text)
-    help_text = "number of ids, with the five special ones (default for word and char: all)"
-    parser.add("--vocab-size", help=help_text)
+    parser.add(
+        "--vocab-size",
+        help="number of ids, with the five special ones (default for word and char: all)",
+    )
     help_text = "for word and char: drop what occurs less than N times"
     parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=Rare(help_text))
     help_text = "for bpe and unigram: learn from N random sentences (default: %(default)s)"

@@ -25,16 +25,23 @@ def arguments(parser):
     group = parser.groups["input"]
     parser.add("--conf", required=True)
     add = group.add_argument
-    text = "training corpus that `lmtools corpus` wrote"
-    add("--train", required=True, metavar="F.bin", help=text)
+    add(
+        "--train",
+        required=True,
+        metavar="F.bin",
+        help="training corpus that `lmtools corpus` wrote",
+    )
     text = "validation corpus, which decides when to stop and which weights to keep"
     add("--valid", required=True, metavar="F.bin", help=text)
     text = "also report the loss on another corpus, such as that of the old domain"
     add("--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(text))
     text = "start from the weights of a model; if the vocabularies differ, those of equal pieces"
     add("--init", metavar="DIR", help=text)
-    text = "model directory to write; the same command continues a run that was stopped"
-    parser.add("--out", metavar="DIR", help=text)
+    parser.add(
+        "--out",
+        metavar="DIR",
+        help="model directory to write; the same command continues a run that was stopped",
+    )
     text = "also write TensorBoard's event files, to a directory such as exp/events/NAME"
     parser.groups["output"].add_argument("--tensorboard", metavar="DIR", help=Rare(text))
     parser.add("--device")

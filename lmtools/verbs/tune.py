@@ -38,8 +38,11 @@ def arguments(parser):
     )
     parser.add("--nbest", "--format", "--scores", "--experiment")
     add_phrases(parser)
-    help_text = f"the metric to optimise on the whole set: {METRIC_HELP} (default: wer)"
-    parser.add("--metric", help=help_text, default=None)
+    parser.add(
+        "--metric",
+        help=f"the metric to optimise on the whole set: {METRIC_HELP} (default: wer)",
+        default=None,
+    )
     help_text = "give a weight instead of tuning it"
     parser.add_argument(
         "--fix",
@@ -51,7 +54,10 @@ def arguments(parser):
         help=help_text,
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
-    help_text = "Kaldi utt2spk, each utterance's speaker (default: its id up to the first dash)"
+    help_text = (
+        "Kaldi utt2spk, the speaker of each utterance (default: the part of its id before the first"
+        " dash)"
+    )
     parser.add_argument("--utt2spk", metavar="F", help=Rare(help_text))
     help_text = "seed of random folds and of the exact search (default: 0)"
     parser.add("--seed", default=None, help=help_text)

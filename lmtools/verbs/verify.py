@@ -31,7 +31,7 @@ EXAMPLES = (f"{CALL} rescore.log", f"{CALL} rescore.log --hyp t.txt")
 
 def arguments(parser):
     parser.epilog = (
-        "Lists are rescored again; the exit status is 1 if more than the version differs."
+        "The lists are rescored again. The exit status is 1 if anything but the version differs."
     )
     help_text = f"the line {BEGIN}... of `lmtools rescore --verbose`, or a file that ends with it"
     parser.groups["input"].add_argument("--line", required=True, metavar="LINE", help=help_text)

@@ -291,7 +291,7 @@ def test_whisper_s_normalisers_have_no_tokenizer(tmp_path):
 def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys):
     pytest.importorskip("transformers", reason="needs the package transformers")
     assert main(f"export --lm {models('adaptive')} --to hf --out {tmp_path}/out".split()) == 1
-    assert "no softmax, but adaptive" in capsys.readouterr().err
+    assert "a softmax, not adaptive" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

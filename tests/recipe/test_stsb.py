@@ -383,4 +383,4 @@ def test_sick_in_one_file(published, tmp_path):
     assert found == [[2, 4], [3]]
     (tmp_path / "SICK.txt").write_text(header.replace("SemEval_set", "set") + "".join(rows))
     done = published.beside(*command, status=1)
-    assert "SICK.txt:1: set=trial, but no column SemEval_set" in done.stdout + done.stderr
+    assert "SICK.txt:1: set=trial, but there is no column SemEval_set" in done.stdout + done.stderr

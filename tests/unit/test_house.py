@@ -17,7 +17,7 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 56_800),
+        ("lines of lmtools", 57_300),
         ("statements of lmtools", 35_900),
         ("files of lmtools", 353),
         ("files under 40 lines", 10),

@@ -36,7 +36,9 @@ class TokenLM(nn.Module):
     def __init__(self, vocab_size: int, settings: dict, size: int, ids: Sequence[int]):
         super().__init__()
         if len(ids) != vocab_size:
-            raise UserError(f"lm_conf: {len(ids)} ids for {vocab_size} tokens; export it again")
+            raise UserError(
+                f"lm_conf: {len(ids)} ids for {vocab_size} tokens; export the model again"
+            )
         self.model = LanguageModel(build(Settings, settings, "lm_conf.settings"), size)
         written = torch.tensor(ids)
         # <sos/eos> is only read at the beginning
@@ -54,7 +56,10 @@ class TokenLM(nn.Module):
 
     def check_loaded(self, incompatible) -> None:
         if names := [*incompatible.missing_keys, *incompatible.unexpected_keys]:
-            raise UserError(f"--lm_file: does not fit --lm_train_config (first {names[0]}); export")
+            raise UserError(
+                f"--lm_file: does not fit --lm_train_config (first {names[0]}); give both files of"
+                " one export"
+            )
         self.loaded = True
 
     def forward(self, input: Tensor, hidden: Any) -> tuple[Tensor, Any]:

@@ -49,7 +49,8 @@ def run(args):
     given = {name: text for name, text in card.items() if text is not None}
     if given and args.to != "hf":
         raise UserError(
-            f"--{next(iter(given))}: a form {args.to} has no model card; drop it, or export --to hf"
+            f"--{next(iter(given))}: a form {args.to} has no model card; leave it out, or export"
+            " --to hf"
         )
     lm = find_model(args.lm)
     if Path(lm).is_file():

@@ -40,14 +40,19 @@ def write_ct2(directory: str, out: str) -> str:
 def refuse_unable(lm: LanguageModel, directory) -> None:
     name, config = lm.settings.model, lm.trunk.config
     if name != "causal":
-        raise UserError(f"{directory}: CTranslate2 has no {name} model; export a causal one")
+        raise UserError(
+            f"{directory}: CTranslate2 has no {name} language model; export a causal one"
+        )
     if config.norm != "post" or config.position != "learned":
         raise UserError(
             f"{directory}: norm {config.norm}, position {config.position}; CTranslate2 takes our"
             " Transformers with arch.norm post and arch.position learned"
         )
     if not isinstance(lm.output, Softmax):
-        raise UserError(f"{directory}: criterion {lm.settings.criterion}; give one of softmax")
+        raise UserError(
+            f"{directory}: criterion {lm.settings.criterion}; CTranslate2 takes models of criterion"
+            " softmax"
+        )
 
 
 def make_spec(lm: LanguageModel, vocabulary):

@@ -86,7 +86,10 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
             " tokenizer.json; export another model"
         )
     if type(lm.output) is not Softmax:
-        raise UserError(f"{directory}: has no softmax, but {lm.settings.criterion}; use --to onnx")
+        raise UserError(
+            f"{directory}: transformers' output layers are a softmax, not {lm.settings.criterion};"
+            " export --to onnx"
+        )
 
 
 @torch.no_grad()

@@ -133,4 +133,6 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
             " token ids; export another model"
         )
     if getattr(lm.trunk.config, "projection", 0):
-        raise UserError(f"{directory}: ONNX's LSTM has no projection; export one without")
+        raise UserError(
+            f"{directory}: ONNX's LSTM has no projection (arch.projection); export a model without"
+        )

@@ -149,7 +149,8 @@ def advise(
         return remedy_of(inputs, remedy, other, [option])
     if other.name == "text":
         return (
-            "the model would not know them: write hypotheses as the text, or add text that has them"
+            "the model would not know them: write the hypotheses as the text is written, or add"
+            " text that has them"
         )
     return spell_numbers(inputs, remedy) if count_kinds(odd)[DIGITS] else remedy
 

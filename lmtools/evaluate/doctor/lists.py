@@ -155,7 +155,10 @@ def loops(inputs: DoctorInputs) -> Iterator[Finding]:
             f"{plural(looping, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in"
             f" {utt!r}: {shown!r}"
         )
-        remedy = "lmtools convert --drop-loops, or lmtools tune --set lengths=words,loop"
+        remedy = (
+            "lmtools convert --drop-loops takes them out, lmtools tune --set lengths=words,loop"
+            " gives them a cost"
+        )
         yield Finding(HINT, inputs.places[utt], cause, remedy)
 
 

@@ -54,7 +54,10 @@ def missing(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find lists without any scores, whose order alone says what the recogniser found."""
     hyps = [hyp for nbest in inputs.nbests for hyp in nbest.hyps]
     if len(hyps) > len(inputs.nbests) and not any(hyp.scores for hyp in hyps):
-        remedy = "write the recogniser's scores into the lists, if any; else only ranks are weighed"
+        remedy = (
+            "write the recogniser's scores into the lists, too, if it has any; else only ranks are"
+            " weighed"
+        )
         yield Finding(HINT, inputs.nbest, "no scores in the lists", remedy)
 
 

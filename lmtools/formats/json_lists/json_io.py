@@ -28,7 +28,8 @@ def load(path, errors: str = "strict"):
         raise not_utf8(path, f"{path}:{line}") from None
     except json.JSONDecodeError as error:
         raise UserError(
-            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write it again"
+            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file"
+            " again"
         ) from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply; write the file again") from None

@@ -53,7 +53,9 @@ def parse_espnet1(utt: str, tree: Mapping, where: str) -> NBest:
     """Return a list of `output`; UserError for several speakers."""
     outputs = member(tree, "output", list, where)
     if any(isinstance(output, list) for output in outputs):
-        raise UserError(f"{where}: 'output' is a list of lists, one a speaker; write a file each")
+        raise UserError(
+            f"{where}: 'output' is a list of lists, one a speaker; write a file for each speaker"
+        )
     hyps = number_hypotheses(outputs, parse_output, where)
     ref = member(outputs[0], "text", str, where) if outputs and "text" in outputs[0] else None
     return NBest(utt, hyps, ref, json_io.extras(tree, ("output",), where))
@@ -95,7 +97,8 @@ def parse_hyporadise(utt: str, tree: Mapping, where: str, score: str | None = No
         values = member(tree, name, list, where)
         if len(values) != len(texts):
             raise UserError(
-                f"{where}: {len(values)} scores in {name!r} for {len(texts)} hypotheses; add one"
+                f"{where}: {len(values)} scores in {name!r} for {len(texts)} hypotheses; give one a"
+                " hypothesis"
             )
         sign = -1 if score and score.startswith("-") else 1
         scores = [{"am": sign * expect(value, float, where, name)} for value in values]
@@ -147,7 +150,9 @@ def parse_sockeye(utt: str, tree: Mapping, where: str, bpe: str = "none") -> NBe
     else:
         texts, scores = [tree.get("translation")], [tree.get("score")]
     if len(texts) != len(scores):
-        raise UserError(f"{where}: {len(scores)} scores for {len(texts)} translations; mend it")
+        raise UserError(
+            f"{where}: {len(scores)} scores for {len(texts)} translations; fix the line"
+        )
     texts = [expect(text, str, where, "a translation") for text in texts]
     scores = [score[0] if isinstance(score, list) and score else score for score in scores]
     rows, rest = split_columns(tree, len(texts), SENTENCE)

@@ -96,7 +96,8 @@ def join_columns(tree: Mapping, where: str) -> Mapping:
         column = member(columns, name, list, where)
         if len(column) != size:
             raise UserError(
-                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give all"
+                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give one a"
+                " beam"
             )
     beams, rest = split_columns(columns, size)
     return {**own, **{name: tree[name] for name in rest}, "beams": beams}
@@ -121,7 +122,8 @@ def parse_beam(beam, where: str) -> Hypothesis:
         frames = {"text_frames": json_io.as_text(beam[-3])}
         return Hypothesis(text, {"am": am, "lm": last - am}, frames)
     raise UserError(
-        f"{where}: is {clip_value(beam)}; expected pyctcdecode's, torchaudio's, brain-to-text's"
+        f"{where}: is {clip_value(beam)}; expected what pyctcdecode, torchaudio or"
+        " brain-to-text give"
     )
 
 
@@ -221,7 +223,9 @@ def parse_segment(utt: str, tree: Mapping, where: str, text: str = "lexical") ->
         values = list(confidences(item, place))
         extra = json_io.extras(item, (name,), place)
         if any(not 0 <= value <= 1 for value in values):
-            raise UserError(f"{place}: a confidence is not from 0 to 1; give the cloud's")
+            raise UserError(
+                f"{place}: a confidence is not from 0 to 1; give what the cloud returned"
+            )
         score = sum(math.log(value) if value else -math.inf for value in values)
         return Hypothesis(spoken, {"am": score} if values else {}, extra)
 

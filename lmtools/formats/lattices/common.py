@@ -96,7 +96,8 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
     pairs = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
     if inside and not pairs:
         raise UserError(
-            f"{path}: holds no {' or '.join('*' + end for end in suffixes)}; give that of lattices"
+            f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the"
+            " directory of lattices"
         )
     return pairs
 
@@ -126,7 +127,10 @@ def write_files(
     with atomic_text(path) as out:
         for count, lattice in enumerate(lattices):
             if count and not (many and is_stream(path)):
-                raise UserError(f"{path}: holds one lattice of several; give a directory")
+                raise UserError(
+                    f"{path}: holds one lattice, and there are more; give the name of a directory,"
+                    f" without {suffix}"
+                )
             out.write(spell_checked(lattice, path, spell))
             out.flush()
 
@@ -148,12 +152,16 @@ def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, spell:
     """Write the files of lattices into the directory `path`."""
     inside = [child.name for child in path.iterdir()] if path.is_dir() else []
     if other := [name for name in inside if not stem(Path(name), (suffix,))]:
-        raise UserError(f"{path}: holds {other[0]!r}, no {suffix} file; give a new directory")
+        raise UserError(
+            f"{path}: holds {other[0]!r}, which is no {suffix} file; give a new directory"
+        )
     with atomic_directory(path, inside[0] if inside else f"*{suffix}") as folder:
         for lattice in lattices:
             file = folder / f"{file_name(lattice.utt, str(path))}{suffix}"
             if file.exists():
-                raise UserError(f"{path}: utterance {lattice.utt!r} occurs twice; rename one")
+                raise UserError(
+                    f"{path}: utterance {lattice.utt!r} occurs twice; rename one of them"
+                )
             with atomic_text(file) as out:
                 out.write(spell_checked(lattice, path, spell))
 

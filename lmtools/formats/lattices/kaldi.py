@@ -39,7 +39,10 @@ from lmtools.types import TOTAL, Arc, Final, Lattice
 
 SUMMARY = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
 OPTIONS = {
-    "words": ("words.txt (lines `word id`); read: default the one beside, in graph or ../graph"),
+    "words": (
+        "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or"
+        " ../graph"
+    ),
     "frame": "seconds that a transition id lasts (default 0.01)",
 }
 JOB = re.compile(r"lat\.(\d+)(\.gz)?", re.ASCII)
@@ -86,7 +89,9 @@ def list_tables(path) -> list:
     if stated.is_file() and parse_number(
         stated.read_text(errors="replace").strip(), str(stated), "the number of jobs"
     ) != len(archives):
-        raise UserError(f"{path}: num_jobs is not {len(archives)}, of its lat.N; let jobs finish")
+        raise UserError(
+            f"{path}: num_jobs is not the number of its lat.N, {len(archives)}; let all jobs finish"
+        )
     return archives
 
 
@@ -99,7 +104,10 @@ def table_of(path) -> Path:
     for folder in (home, home / "graph", home.parent / "graph") if plain else ():
         if (folder / "words.txt").is_file():
             return folder / "words.txt"
-    raise UserError(f"{path}: no words.txt beside it; give kaldi:words=FILE, of the decoding graph")
+    raise UserError(
+        f"{path}: no words.txt beside it; name it as kaldi:words=FILE (it is in the decoding"
+        " graph's directory)"
+    )
 
 
 def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
@@ -143,7 +151,9 @@ def parse_weight(text: str, where: str) -> Weight:
     """Return the weight that `graph,acoustic,ids` or `graph,acoustic` spells."""
     graph, acoustic, *ids = text.split(",")
     if len(ids) > 1 or not IDS.fullmatch("".join(ids)):
-        raise UserError(f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids like 3_3")
+        raise UserError(
+            f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids with ids like 3_3_4"
+        )
     return (
         parse_real(graph, where, "a graph cost"),
         parse_real(acoustic, where, "an acoustic cost"),
@@ -157,7 +167,10 @@ def build_lattice(
     arcs = []
     for source, target, label, output, costs in automaton.arcs:
         if output not in symbols:
-            raise UserError(f"{where}: word id {output} is not in words.txt; give words=")
+            raise UserError(
+                f"{where}: word id {output} is not in words.txt; give the one of the decoding graph"
+                " as words="
+            )
         ali = costs[2] if automaton.compact else str(label or "")
         arcs.append(
             Arc(
@@ -243,14 +256,19 @@ def collect_weights(
         acoustic = scores.get("am", zeros)
     ali = ali or ("",) * count
     if wrong := [ids for ids in ali if not IDS.fullmatch(ids)]:
-        raise UserError(f"{where}: the extra `ali` is {wrong[0][:40]!r}; expected ids like 3_3_4")
+        raise UserError(
+            f"{where}: the extra `ali` is {wrong[0][:40]!r}; expected transition ids like 3_3_4"
+        )
     return list(zip((0.0 - graph).tolist(), (0.0 - acoustic).tolist(), ali, strict=True))
 
 
 def spell_text(lattice: Lattice, ids: Mapping[str, int], where: str) -> str:
     """Return the text of an entry: a line end after the key, the states' lines, an empty line."""
     if missing := [word for word in lattice.words if word is not None and word not in ids]:
-        raise UserError(f"{where}: word {missing[0]!r} is not in words.txt; add it, or give words=")
+        raise UserError(
+            f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
+            " words="
+        )
     costs = collect_weights(lattice.scores, lattice.extra.get("ali"), len(lattice.words), where)
     ends = collect_weights(
         lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where

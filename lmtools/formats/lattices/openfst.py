@@ -86,7 +86,9 @@ def build_lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Latti
         source = parse_number(fields[0], where, "a state")
         if len(fields) <= 2:
             if source in finals:
-                raise UserError(f"{where}: state {source} is final a second time; keep one")
+                raise UserError(
+                    f"{where}: state {source} is final a second time; keep one of the lines"
+                )
             finals[source] = Final(source, {"am": parse_cost(fields[1:], where)})
         elif len(fields) in (columns, columns + 1):
             names = [find_symbol(label, words, where) for label in fields[2:columns]]
@@ -99,7 +101,8 @@ def build_lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Latti
             arcs.append(Arc(source, target, word, {"am": score}, extra=extra))
         else:
             raise UserError(
-                f"{where}: {len(fields)} columns; expected {columns} or {columns + 1}, or 1 or 2"
+                f"{where}: {len(fields)} columns; expected {columns} or {columns + 1} an arc, 1 or"
+                " 2 a final state"
             )
     ends = [end for end in finals.values() if end.scores["am"] > -math.inf]
     states = 1 + max([*finals, *(state for arc in arcs for state in (arc.source, arc.target))])
@@ -122,7 +125,9 @@ def find_symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
         return label
     number = parse_number(label, where, "a label")
     if number not in words:
-        raise UserError(f"{where}: label {number} is not in the symbol table; give symbols=")
+        raise UserError(
+            f"{where}: label {number} is not in the symbol table; give the right one with symbols="
+        )
     return words[number]
 
 
@@ -171,7 +176,9 @@ def find_label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
     if ids is None:
         return word
     if word not in ids:
-        raise UserError(f"{where}: word {word!r} is not in the symbol table; add it")
+        raise UserError(
+            f"{where}: word {word!r} is not in the symbol table; add it, or write without symbols="
+        )
     return str(ids[word])
 
 
@@ -205,13 +212,20 @@ class Automaton:
 def read_binary(stream: Stream, where: str) -> Automaton:
     """Read the automaton at which `stream` stands; UserError if it is another kind, or damaged."""
     if stream.read(4) != OPENFST:
-        raise UserError(f"{where}: neither a binary lattice nor its text; give lattices")
+        raise UserError(
+            f"{where}: neither a binary lattice nor its text; give an archive of lattices"
+        )
     kinds = [stream.read(min(INT.unpack(stream.read(4))[0] & 0xFF, 64)) for _ in range(2)]
     if kinds[0] != b"vector" or kinds[1] not in (COMPACT, PLAIN):
-        raise UserError(f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; give Kaldi's")
+        raise UserError(
+            f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; expected Kaldi's compact or"
+            " plain lattice"
+        )
     _, flags, _, start, states, _ = HEAD.unpack(stream.read(HEAD.size))
     if flags & SYMBOLS:
-        raise UserError(f"{where}: holds symbol tables; write it with Kaldi's lattice-copy")
+        raise UserError(
+            f"{where}: holds symbol tables; write it with Kaldi's lattice-copy, or without them"
+        )
     if not -1 <= start < max(states, 1) or not 0 <= states < MOST:
         raise UserError(f"{where}: starts in state {start} of {states}; write or fetch it again")
     compact = kinds[1] == COMPACT
@@ -228,7 +242,9 @@ def read_binary(stream: Stream, where: str) -> Automaton:
             costs = read_weight(stream, compact)
             target = INT.unpack(stream.read(4))[0]
             if not 0 <= target < states:
-                raise UserError(f"{where}: an arc leads to state {target} of {states}; fetch it")
+                raise UserError(
+                    f"{where}: an arc leads to state {target} of {states}; write or fetch it again"
+                )
             arcs.append((state, target, *labels, costs))
     return Automaton(compact, start, states, arcs=arcs, finals=finals)
 

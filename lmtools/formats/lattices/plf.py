@@ -70,7 +70,9 @@ def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
     if line[closing.end() :].strip():
         raise report_wrong(line, closing.end(), where)
     if any(arc.target > column for arc in arcs):
-        raise UserError(f"{where}: an arc leads behind the end of the lattice; mend its distance")
+        raise UserError(
+            f"{where}: an arc leads behind the end of the lattice; correct its distance"
+        )
     return arcs, column + 1
 
 

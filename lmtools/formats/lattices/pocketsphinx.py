@@ -73,9 +73,14 @@ def read_lattice(utt: str, path) -> Lattice:
 def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Lattice:
     for name in ("Nodes", "Initial", "Final", "Edges"):
         if name not in header:
-            raise UserError(f"{path}: no line {name!r}; it is cut off or none of pocketsphinx")
+            raise UserError(
+                f"{path}: no line {name!r}; the file is cut off or no lattice of pocketsphinx"
+            )
     if parse_number(header["Nodes"], path, "Nodes") != len(rows["Nodes"]):
-        raise UserError(f"{path}: Nodes {header['Nodes']}, not {len(rows['Nodes'])}; it is cut off")
+        raise UserError(
+            f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut"
+            " off or damaged"
+        )
     on_nodes, times = [], []
     for index, (where, fields) in enumerate(rows["Nodes"]):
         if len(fields) not in (5, 7) or fields[0] != str(index):

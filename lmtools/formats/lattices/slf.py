@@ -43,7 +43,12 @@ from lmtools.formats.lattices.common import (
 from lmtools.types import Arc, Final, Lattice
 
 SUMMARY = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
-OPTIONS = {"acoustic": ("source or target: whose word a link's acoustic score is (words on nodes)")}
+OPTIONS = {
+    "acoustic": (
+        "source or target: the node whose word a link's acoustic score belongs to (words on nodes;"
+        " see the module)"
+    )
+}
 SUFFIXES = (".slf", ".lat", ".htk", ".lattice")
 NAMES = {"a": "am", "l": "lm", "r": "r", "n": "n", **{f"x{i}": f"x{i}" for i in range(1, 10)}}
 FIELDS = {name: short for short, name in NAMES.items()}
@@ -152,7 +157,10 @@ def count_nodes(parsed: Parsed) -> int:
             raise UserError(f"{where}: no {name}= in the header; give a whole SLF file")
         stated = parse_number(parsed.header[name], where, name)
         if stated != len(rows) and (rows or name == "L"):
-            raise UserError(f"{where}: {name}={stated}, but there are {len(rows)} {kind}; cut off")
+            raise UserError(
+                f"{where}: {name}={stated}, but there are {len(rows)} {kind}; the file is cut off"
+                " or damaged"
+            )
     count = int(parsed.header["N"])
     if not count:
         raise UserError(f"{where}: N=0; a lattice has a node at least")
@@ -164,7 +172,9 @@ def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
         return lambda value: value
     base = parse_real(parsed.header["base"], parsed.where, "base")
     if base < 0 or base == 1 or not math.isfinite(base):
-        raise UserError(f"{parsed.where}: base={parsed.header['base']}; expected 0 or a base")
+        raise UserError(
+            f"{parsed.where}: base={parsed.header['base']}; expected 0 or the base of logarithms"
+        )
     if base == 0:
         return lambda value: math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
     return lambda value: value * math.log(base)
@@ -229,7 +239,8 @@ def find_ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
         candidates = linked - used
         if len(candidates) != 1:
             raise UserError(
-                f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}="
+                f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}= to the"
+                " header"
             )
         places += candidates
     return places[0], places[1]
@@ -268,7 +279,9 @@ def spell_text(lattice: Lattice, where: str) -> str:
     lattice = one_end(lattice, where)
     for word in set(lattice.words) - {None}:
         if nodes.FILLER.fullmatch(word):
-            raise UserError(f"{where}: the word {word!r} stands for no word here; rename it")
+            raise UserError(
+                f"{where}: the word {word!r} stands for no word in this format; rename it"
+            )
     lines = spell_header(lattice, where)
     times = [math.nan] * lattice.states if lattice.times is None else lattice.times.tolist()
     for state, time in enumerate(times):

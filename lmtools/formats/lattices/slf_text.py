@@ -55,7 +55,9 @@ def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
     while at < len(line):
         match = FIELD.match(line, at)
         if not match:
-            raise UserError(f"{where}: {line[at : at + 40].strip()!a} is no field; write name=X")
+            raise UserError(
+                f"{where}: {line[at : at + 40].strip()!a} is no field; expected name=value"
+            )
         pairs.append((match[1], unquote(match[2], where)))
         at = match.end()
     return pairs
@@ -73,7 +75,9 @@ def unquote(value: str, where: str) -> str:
             value.encode(),
         ).decode()
     except UnicodeDecodeError:
-        raise UserError(f"{where}: {value[:40]!a} is not UTF-8 by its escapes; mend it") from None
+        raise UserError(
+            f"{where}: {value[:40]!a} is not UTF-8 when its escapes are read; correct it"
+        ) from None
 
 
 def quote(value: str) -> str:

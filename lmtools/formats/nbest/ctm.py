@@ -59,7 +59,9 @@ def in_time(lines: Sequence[Line], utt: str) -> list[list[str]]:
     for two channels, and where the words of one place stand inside those of another.
     """
     if mixed := [where for where, _, row in lines if row[0] != lines[0][2][0]]:
-        raise UserError(f"{mixed[0]}: {utt!r} has two channels; give each an id, such as {utt}_A")
+        raise UserError(
+            f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A"
+        )
     ordered = sorted(lines, key=lambda line: float(line[2][1]))
     twice = [
         max(pair, key=lambda line: line[1])[0]

@@ -60,10 +60,15 @@ def read(path) -> list[NBest]:
         unread |= {name for name in names - {*PARSERS} if "score" in name}
         for utt, hyp in read_hypotheses(folder, scored):
             if rank in lists.setdefault(utt, {}):
-                raise UserError(f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one")
+                raise UserError(
+                    f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one of them"
+                )
             lists[utt][rank] = hyp
     if present is None:
-        raise UserError(f"{path}: no 1best_recog in it or its output.J; give a decode directory")
+        raise UserError(
+            f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
+            " decode directory"
+        )
     name_unread(path, unread, "lines `utt NAME=number NAME=number` in a file `scores` are read")
     nbests = [
         NBest(utt, tuple(ranks[rank] for rank in sorted(ranks))) for utt, ranks in lists.items()

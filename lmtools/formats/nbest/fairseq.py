@@ -25,7 +25,9 @@ LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
 TABLESS = re.compile(r"[STHDP]-[0-9]+(?!\S)")
 ROUNDED = 0.5e-4  # what a token's score on a P line may be off
 OPTIONS = {
-    "lenpen": "the search's --lenpen, the power of the length that divided scores (default 1)",
+    "lenpen": (
+        "the search's --lenpen, the power of the length that scores were divided by (default 1)"
+    ),
     "normalised": "yes (the default), or no if the search was --unnormalized",
     "bpe": (
         "subword marks to join: subword_nmt (`@@ `), sentencepiece (`▁`) or none (default: those"
@@ -62,7 +64,10 @@ def group_lines(path) -> dict[str, Lines]:
             utt = identifier(match[2], where)
             ids.setdefault(utt, {}).setdefault(match[1], []).append((where, match[3]))
         elif TABLESS.match(text):
-            raise UserError(f"{where}: no tab after {text[:20].split()[0]!a}; copy it with tabs")
+            raise UserError(
+                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log without"
+                " changing its tabs"
+            )
     return ids
 
 
@@ -70,11 +75,15 @@ def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
     heads = lines.get("H", [])
     for kind in "ST":
         if len(lines.get(kind, ())) > 1:
-            raise UserError(f"{lines[kind][1][0]}: a second line {kind}-{utt}; give one log")
+            raise UserError(
+                f"{lines[kind][1][0]}: a second line {kind}-{utt}; give each log by itself"
+            )
     for kind in "DPAI":
         if kind in lines and len(lines[kind]) != len(heads):
             count = f"{len(lines[kind])} lines {kind}-{utt} for {len(heads)} of H-{utt}"
-            raise UserError(f"{lines[kind][-1][0]}: {count}; keep all of an id, or none of a kind")
+            raise UserError(
+                f"{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a kind"
+            )
     hyps = tuple(parse_hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
     ref = None if target is None else pieces.join_pieces(target, marks)
@@ -112,5 +121,8 @@ def split_score(content: str, where: str) -> tuple[str, str]:
 def find_unit(length: int, power: float, where: str) -> float:
     """Return the factor from an H score, base 2 and a mean of `length` tokens, to a natural sum."""
     if abs(power) > 20:
-        raise UserError(f"{where}: no search divides by length to the {power}; give its --lenpen")
+        raise UserError(
+            f"{where}: no search divides by the length to the power of {power}; give the search's"
+            " --lenpen"
+        )
     return length**power * BASE2

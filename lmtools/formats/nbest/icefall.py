@@ -43,7 +43,8 @@ def read_rows(path) -> Iterator[tuple[str, str, str, str]]:
             match = LINE.fullmatch(line)
             if not match:
                 raise UserError(
-                    f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct it"
+                    f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct the"
+                    " line"
                 )
             yield where, identifier(match[1], where), match[2], match[3]
 
@@ -75,5 +76,8 @@ def parse_words(value: str, where: str) -> str:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         row = None
     if not isinstance(row, list) or not all(isinstance(word, str) for word in row):
-        raise UserError(f"{where}: {value[:40]!a} is no list of words; write ['BLUE', 'FINCH']")
+        raise UserError(
+            f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
+            " a file)"
+        )
     return encodable(" ".join(" ".join(row).split()), where)

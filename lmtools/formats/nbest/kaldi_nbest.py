@@ -107,7 +107,8 @@ def split_key(key: str, where: str) -> tuple[str, int]:
     utt, _, n = key.rpartition("-")
     if not utt or not NUMBER.fullmatch(n):
         raise UserError(
-            f"{where}: key {key!r} does not end in -n, the hypothesis' number; write `utt-1` ..."
+            f"{where}: key {key!r} does not end in -n, the number of the hypothesis; write `utt-1`,"
+            " `utt-2` ..."
         )
     return utt, int(n)
 
@@ -135,7 +136,10 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
             if different := texts.keys() ^ column.keys():
                 key = min(different)
                 which = "lacks" if key in texts else "has, but not the texts,"
-                raise UserError(f"{folder}: the file of {name!r} {which} the key {key!r}; mend it")
+                raise UserError(
+                    f"{folder}: the file of {name!r} {which} the key {key!r}; write the archives"
+                    " again"
+                )
         lists: dict[str, list[tuple[int, Hypothesis]]] = {}
         for key, text in texts.items():
             utt, n = split_key(key, source)
@@ -169,7 +173,10 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
     if "words_text" in files:
         return column_of(files["words_text"], "tokens"), str(files["words_text"])
     if "words" not in files:
-        raise UserError(f"{folder}: neither words_text nor words; give Kaldi's archives")
+        raise UserError(
+            f"{folder}: no words_text and no words in it; give a directory of Kaldi's N-best"
+            " archives"
+        )
     if words is None:
         raise UserError(
             f"{files['words']}: holds ids; name the table of their words, --format"
@@ -212,7 +219,10 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
     if (total := costs.pop("lmwt.withlm", None)) is not None:
         graph = costs.get("lmwt.nolm", dict.fromkeys(total, 0.0))
         if missing := total.keys() - graph.keys():
-            raise UserError(f"{folder}: lmwt.nolm lacks {min(missing)!r} of lmwt.withlm; mend them")
+            raise UserError(
+                f"{folder}: lmwt.nolm lacks the key {min(missing)!r} of lmwt.withlm; write the"
+                " archives again"
+            )
         costs["lmwt.lmonly"] = {key: value - graph[key] for key, value in total.items()}
     order = sorted(
         costs, key=lambda name: (list(COSTS).index(name) if name in COSTS else len(COSTS), name)

@@ -84,7 +84,9 @@ def read_trees(path) -> Iterator[tuple[Mapping, str]]:
         for number, line in lines:
             values, where = split_row(line, "\t" in first), f"{path}:{number}"
             if line and len(values) != len(names):
-                raise UserError(f"{where}: {len(values)} columns, not {len(names)}; mend it")
+                raise UserError(
+                    f"{where}: {len(values)} columns, not {len(names)}; correct the line"
+                )
             if line:
                 yield dict(zip(names, values, strict=True)), where
 

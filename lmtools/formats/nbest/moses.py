@@ -38,7 +38,10 @@ OPTIONS = {
         "subword marks in the texts: subword_nmt (`@@ `), sentencepiece (`▁`) or none (the default:"
         " the texts are words)"
     ),
-    "gaps": "numbers that are left out, as of failed sentences: empty lists (default), or skip",
+    "gaps": (
+        "sentence numbers that are left out, as of failed sentences: empty lists (the default), or"
+        " skip"
+    ),
 }
 
 # F0, F1 .. are what Marian calls its models
@@ -85,7 +88,10 @@ def read(
         where = f"{path}:{rows_of_id[0][0]}"
         utterances.add(utt, where)
         if utt in filled:
-            raise UserError(f"{where}: sentence {utt} follows {last}; sort them, or give gaps=skip")
+            raise UserError(
+                f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with"
+                " the option gaps=skip"
+            )
         for between in list_missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
             yield NBest(between, ())
@@ -138,7 +144,10 @@ def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
     if last is None or not (COUNTED.fullmatch(last) and COUNTED.fullmatch(utt)):
         return ()
     if int(utt) - int(last) > LONGEST_GAP:
-        raise UserError(f"{where}: sentence {utt} follows {last}; number them, or give gaps=skip")
+        raise UserError(
+            f"{where}: sentence {utt} follows {last}; number them without such gaps, or read with"
+            " the option gaps=skip"
+        )
     return map(str, range(int(last) + 1, int(utt)))
 
 
@@ -150,7 +159,10 @@ def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) 
 
     def spell_list(nbest: NBest, where: str) -> Iterator[str]:
         if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
-            raise UserError(f"{where}: has no hypothesis, as only numbered ones may; drop it")
+            raise UserError(
+                f"{where}: has no hypothesis, and only numbered sentences may lack them here; drop"
+                " it"
+            )
         for hyp in nbest.hyps:
             parts = fields(row_of(nbest.utt, hyp))
             yield f" {BAR} ".join(check_plain(part, where) for part in parts)
@@ -192,17 +204,23 @@ def parse_features(text: str, where: str) -> dict[str, float]:
             groups.append((component(name, where), sign, []))
         elif not groups:
             raise UserError(
-                f"{where}: feature value {token!r} has no name before it; expected `NAME= value`"
+                f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
+                " ...`"
             )
         if value:
             groups[-1][2].append(number(value, where, f"feature {groups[-1][0]!r}"))
     scores: dict[str, float] = {}
     for name, sign, values in groups:
         if not values:
-            raise UserError(f"{where}: feature {name!r} has no value; write one or drop the name")
+            raise UserError(
+                f"{where}: feature {name!r} has no value; write one after it or drop the name"
+            )
         for key, value in zip(name_values(name, sign, len(values)), values, strict=True):
             if key in scores:
-                raise UserError(f"{where}: two feature values would be called {key!r}; rename it")
+                raise UserError(
+                    f"{where}: two feature values would be called {key!r}; rename the feature"
+                    f" {name!r}"
+                )
             scores[key] = value
     return scores
 

@@ -68,7 +68,8 @@ def divide_equally(path, hyps: Sequence[Hypothesis], most: int | None) -> Sequen
         where = f"{path}:{mixed + 1}" if mixed else str(path)
         cause = f"the score rises within {most} lines" if mixed else f"no multiple of {most} lines"
         raise UserError(
-            f"{where}: {cause}, so that some utterance has fewer beams; give its own: manifest=F"
+            f"{where}: {cause}, so that some utterance has fewer beams; give the manifest that was"
+            " decoded: manifest=F"
         )
     return starts
 

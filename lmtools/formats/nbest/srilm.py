@@ -75,12 +75,17 @@ def read(path) -> Iterator[NBest]:
         return
     files = list_files(Path(path))
     if not files:
-        raise UserError(f"{path}: no files in it; give one with an N-best list an utterance")
+        raise UserError(
+            f"{path}: no files in the directory; give one with an N-best list an utterance"
+        )
     seen: dict[str, Path] = {}
     for file in files:
         nbest = read_list(file)
         if nbest.utt in seen:
-            raise UserError(f"{file}: {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one")
+            raise UserError(
+                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
+                " them"
+            )
         seen[nbest.utt] = file
         yield nbest
 
@@ -92,7 +97,9 @@ def read_list(path) -> NBest:
         where = f"{path}:{count}"
         if line in HEADERS:
             if hyps or version != "0":
-                raise UserError(f"{where}: a second header; give each list its own file")
+                raise UserError(
+                    f"{where}: a second header; give each utterance's list its own file"
+                )
             version = HEADERS[line]
         elif version == "2":
             hyps.append(parse_detailed(line, where))
@@ -126,14 +133,17 @@ def parse_headerless(line: str, where: str) -> Hypothesis:
     parts = line.split()
     if len(parts) < 3:
         raise UserError(
-            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1.`"
+            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2"
+            " ...`"
         )
     scores = {
         name: parse_in_unit(part, BASE10, where, f"the {name} score")
         for name, part in zip(("am", "lm"), parts, strict=False)
     }
     if not re.fullmatch(r"[0-9]{1,9}", parts[2]):
-        raise UserError(f"{where}: number of words is {parts[2]!r}; expected a number and words")
+        raise UserError(
+            f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words"
+        )
     return Hypothesis(drop_pauses(parts[3:]), scores)
 
 
@@ -195,7 +205,10 @@ def write(nbests: Iterable[NBest], path) -> None:
         write_one(first, path, path)
         return
     if is_stream(path):
-        raise UserError(f"{path}: SRILM keeps one list a file, not more or none; name a directory")
+        raise UserError(
+            f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a"
+            " directory"
+        )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):
             write_one(nbest, temporary / file_of(nbest.utt, path), path)

@@ -63,7 +63,8 @@ def read_segments(path) -> Iterator[tuple[str, StmSegment]]:
         where, fields = f"{path}:{line_number}", line.split()
         if len(fields) < FIELDS:
             raise UserError(
-                f"{where}: expected `recording channel speaker begin end <labels> words`; mend it"
+                f"{where}: expected `recording channel speaker begin end <labels> words`; correct"
+                " the line"
             )
         begin, end = number(fields[3], where, "begin"), number(fields[4], where, "end")
         label = fields[FIELDS] if fields[FIELDS:] and LABELS.fullmatch(fields[FIELDS]) else ""
@@ -79,7 +80,9 @@ def read(path) -> Iterator[NBest]:
     for where, segment in read_segments(path):
         utt, channel = identifier(segment.recording, where), segment.channel
         if channels.setdefault(utt, channel) != channel:
-            raise UserError(f"{where}: {utt!r} has two channels; name each, as {utt}_A")
+            raise UserError(
+                f"{where}: {utt!r} has two channels; give each its own name, such as {utt}_A"
+            )
         if IGNORED in segment.text.lower().split():
             raise UserError(
                 f"{where}: a part of {utt!r} that is not scored, and hypotheses do not say which"

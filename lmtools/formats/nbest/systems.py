@@ -60,7 +60,9 @@ def files_of(path) -> list[Path]:
     else:
         files = [Path(part) for part in str(path).split(",") if part]
     if not files:
-        raise UserError(f"{path}: no files; give outputs, `a.txt,b.txt` or a directory of them")
+        raise UserError(
+            f"{path}: no files; give the systems' outputs, `a.txt,b.txt` or a directory of them"
+        )
     return files
 
 
@@ -71,7 +73,10 @@ def name_systems(files: Sequence[Path]) -> list[str]:
     for file, name in zip(files, names, strict=True):
         component(name, str(file))
         if names.count(name) > 1:
-            raise UserError(f"{file}: two systems are called {name!r}; give each once, by its name")
+            raise UserError(
+                f"{file}: two systems are called {name!r}; give each output once, under its own"
+                " name"
+            )
     return names
 
 
@@ -88,7 +93,8 @@ def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
             short = files[lines.index(None)]
             long = next(file for file, line in zip(files, lines, strict=True) if line)
             raise UserError(
-                f"{short}:{number}: the file ends where {long} goes on; give the same utterances"
+                f"{short}:{number}: the file ends where {long} goes on; give outputs for the same"
+                " utterances"
             )
         yield str(number), [" ".join(text.split()) for _, text in lines]
 
@@ -100,6 +106,8 @@ def by_id(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
         if alone := table.keys() ^ tables[0].keys():
             utt = min(alone)
             lacking = file if utt in tables[0] else files[0]
-            raise UserError(f"{lacking}: no utterance {utt!r}, which other systems have; add it")
+            raise UserError(
+                f"{lacking}: no utterance {utt!r}, which other systems have; add a line with its id"
+            )
     for utt in tables[0]:
         yield utt, [table[utt] for table in tables]

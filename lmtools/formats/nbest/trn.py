@@ -38,7 +38,9 @@ def read(path, markup: bool = False) -> dict[str, str]:
         where = f"{path}:{number}"
         match = LINE.fullmatch(line)
         if not match:
-            raise UserError(f"{where}: no utterance id at the line's end; write `w1 w2 ... (utt)`")
+            raise UserError(
+                f"{where}: no utterance id at the end of the line; write `w1 w2 ... (utt)`"
+            )
         first_time(identifier(match[2], where), texts, where)
         words = match[1].split() if markup else plain(match[1], where)
         texts[match[2]] = " ".join(words)

@@ -44,7 +44,10 @@ def resolve_engine(engine: str, precision: str, device: torch.device, refused: s
     if engine == "prepared" and not able:
         raise UserError(f"engine prepared: not on {device.type}, but on a CPU; leave --engine out")
     if engine == "prepared" and precision == "bfloat16" and not onednn_computes_bfloat16():
-        raise UserError("engine prepared: bf16 needs AVX-512; leave --engine or --precision out")
+        raise UserError(
+            "engine prepared: not in bfloat16 on this processor (it needs AVX-512); leave --engine"
+            " or --precision out"
+        )
     if engine == "auto":
         exact = able and precision == "bfloat16" and cpu_multiplies_bfloat16()
         return "prepared" if exact else "torch"

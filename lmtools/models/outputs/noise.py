@@ -36,7 +36,9 @@ class Noise:
         order = np.argsort(-self.counts, kind="stable")
         self.order = order[~np.isin(order, excluded)]  # the id of each rank
         if not len(self.order):
-            raise UserError(f"noise: all {len(self.counts)} ids are excluded; give more")
+            raise UserError(
+                f"noise: all of the {len(self.counts)} ids are excluded; give a larger vocabulary"
+            )
         self.probability = np.zeros(len(self.counts))
         self.probability[self.order] = self.rank_probabilities()
 

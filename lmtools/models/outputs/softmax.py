@@ -28,7 +28,8 @@ class SoftmaxConfig:
         check_numbers(self, "output.")
         if self.smoothing >= 1:
             raise UserError(
-                f"output.smoothing: {self.smoothing} leaves nothing of targets; give less than 1"
+                f"output.smoothing: {self.smoothing} leaves nothing of the targets; give less"
+                " than 1, as 0.1"
             )
         check_choices(self, "output.", start=("uniform", "unigram"))
 

@@ -34,7 +34,8 @@ def room(vocab_size: int | None, most: int) -> int:
         return most
     if vocab_size <= len(SPECIALS):
         raise UserError(
-            f"--vocab-size {vocab_size}: no room beside {len(SPECIALS)} specials; raise it"
+            f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a"
+            " larger --vocab-size"
         )
     return vocab_size - len(SPECIALS)
 

@@ -134,7 +134,10 @@ def spell_words(pieces: Subword, words_dir) -> Spelled:
             " subword --type word made"
         )
     if words.normaliser != pieces.normaliser:
-        raise UserError(f"{words_dir}: its text was normalised otherwise; give the same normaliser")
+        raise UserError(
+            f"{words_dir}: its text was normalised in another way; give the same options of the"
+            " normaliser"
+        )
     share = (read_description(words_dir).get("left_out") or {}).get("share") or 0.0
     unknown = round(int(words.counts.sum()) * share / (1 - share)) if share < 1 else 0
     return Spelled(Spelled.join(pieces, words, unknown), pieces.normaliser)
@@ -153,18 +156,23 @@ def adopt(
         subword.left_out = left_out
         return save_subword(subword, out_dir, words)
     if vocab_size is not None:
-        raise UserError(f"{path}: a SentencePiece model has its size; leave --vocab-size out")
+        raise UserError(
+            f"{path}: a SentencePiece model has the size it was trained with; leave"
+            " --vocab-size out"
+        )
     try:
         scheme = scheme_of(content)
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"{path}: cannot be a subword model here ({error}); give a .model file or a word list"
+            f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or"
+            " a word list"
         ) from None
     try:
         subword = SUBWORDS[scheme](content, normaliser)
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"{path}: a model that cannot be used here ({error}); learn one with lmtools subword"
+            f"{path}: a SentencePiece model that cannot be used here ({error}); learn another one"
+            " with lmtools subword"
         ) from None
     return save_subword(subword, out_dir, words)
 

@@ -49,7 +49,10 @@ class SentencePiece(Subword):
         cls, lines: Iterable[str], vocab_size: int | None, min_count=1, sentences=1_000_000
     ) -> tuple[bytes, None]:
         if vocab_size is None:
-            raise UserError(f"{cls.scheme} needs a size of its vocabulary; give --vocab-size 2000")
+            raise UserError(
+                f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in"
+                " --vocab-size 2000"
+            )
         if min_count > 1:
             raise UserError(
                 f"--min-count is for word and char vocabularies; leave it out with {cls.scheme}"

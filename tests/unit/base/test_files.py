@@ -215,7 +215,7 @@ def test_foreign_directories_and_files_are_refused(tmp_path):
     (tmp_path / "f").write_text("x")
     for name in "df":
         with pytest.raises(
-            UserError, match="exists and holds no marker; give another or remove it"
+            UserError, match="exists and holds no marker; give another directory or remove it"
         ):
             fill(tmp_path / name, "1")
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["d", "f", "precious"]

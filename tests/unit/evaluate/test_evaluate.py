@@ -188,7 +188,7 @@ def test_other_metrics(here, capsys, metric, start):
         (["--ref", "other", "--hyp", "good"], "good: 3 of 3 hypotheses"),
         (["--ref", "empty", "--hyp", "good"], "good: no references"),
         (["--ref", "ref", "--hyp", "none"], "none: cannot read"),
-        (["--ref", "ref.txt", "--hyp", "other", "--plain"], "other: 1 lines, 3 in ref.txt"),
+        (["--ref", "ref.txt", "--hyp", "other", "--plain"], "other: 1 lines against 3 in ref.txt"),
         (["--ref", "ref", "--hyp", "good", "--oracle"], "good: holds no N-best lists"),
         (["--hyp", "noref.jsonl"], "noref.jsonl: utterance 'x' has no reference"),
     ],

@@ -74,7 +74,7 @@ def test_error_rates_take_one(here, capsys, verb):
     }[verb]
     assert main([verb, *arguments, "--metric", "wer"]) == 1
     assert capsys.readouterr().err.startswith(
-        f"lmtools {verb}: both.jsonl: 2 references: WER takes one; give one"
+        f"lmtools {verb}: both.jsonl: 2 references of an utterance: WER takes one; give one"
     )
 
 

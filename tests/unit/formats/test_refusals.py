@@ -33,7 +33,7 @@ LONG = [
     ("jsonl", "n.jsonl", "%s", ["[" * 100000], ":1: n"),
     ("jsonl", "n.jsonl", LIST, ["1" + "0" * 9000], ":1: "),
     ("jsonl", "n.jsonl", LIST, ["1" + "0" * 400], ":1: hypothesis 1: score 'am' is 1" + "0" * 39),
-    ("icefall", "f", "%s", ["b-0:\thyp=" + "[" * 5000], f":1: '{'[' * 40}' is no list of words"),
+    ("icefall", "f", "%s", ["b-0:\thyp=" + "[" * 5000], f":1: '{'[' * 40}' is not a list of words"),
 ]
 
 

@@ -385,7 +385,7 @@ def test_a_mixture_needs_weights_that_sum_to_one():
 
 def test_refusals():
     lattice = ladder(2)
-    with pytest.raises(UserError, match="tall: has a score 'am'; give"):
+    with pytest.raises(UserError, match="tall: the lattice has a score 'am' already; give"):
         expand(lattice, {"am": Toy(1)}, {"am": 1})
     with pytest.raises(UserError, match="no score 'nn'"):
         expand(lattice, {"toy": Toy(1)}, {"nn": 1})

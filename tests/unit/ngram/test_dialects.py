@@ -194,7 +194,7 @@ def test_orders_that_kenlm_does_not_read(tmp_path):
     more = "".join(f"ngram {n}=0\n" for n in range(3, 9))
     empty = "".join(f"\\{n}-grams:\n\n" for n in range(3, 9))
     path.write_text(change(("2=4\n", f"2=4\n{more}"), ("\\end", f"{empty}\\end")))
-    with pytest.raises(UserError, match="of order 8, KenLM reads 6 at most"):
+    with pytest.raises(UserError, match="a model of order 8, but KenLM reads 6 at most"):
         NgramModel.load(path)
     assert convert(path, tmp_path / "out.arpa")[0].order == 2  # the empty ones are left out
 

@@ -84,7 +84,7 @@ def test_tables(spoken, capsys):
 @pytest.mark.parametrize(
     ("more", "cause"),
     [
-        ("--glm a.glm --normaliser librispeech", "--glm has rules of its own"),
+        ("--glm a.glm --normaliser librispeech", "--glm has rules of words of its own"),
         ("--glm a.glm --metric cer", "--glm: is for word error rates"),
         ("--by colour", "--by colour: parts are"),
         ("--by label", "label needs an stm"),

@@ -60,7 +60,7 @@ def test_a_component_takes_the_place_of_the_built_in():
 
 @pytest.mark.parametrize("name", ["am", "rank", *DERIVED])
 def test_a_column_may_not_take_a_name(name):
-    told = f"--scores {name}=.*n has this name already; choose another"
+    told = f"--scores {name}=.*n has a feature of this name already; choose another"
     with pytest.raises(UserError, match=told):
         gather(SCORED, {name: COLUMN}, "n")
 

@@ -211,7 +211,7 @@ def test_a_model_without_its_head_is_refused(tmp_path):
     save(tmp_path, "llama-untied")
     model = transformers.AutoModel.from_pretrained(tmp_path)
     model.save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"no weights of lm_head\.weight"):
+    with pytest.raises(UserError, match=r"no weights for lm_head\.weight"):
         load_scorer(f"hf:{tmp_path}")
 
 

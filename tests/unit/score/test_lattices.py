@@ -237,7 +237,7 @@ def test_errors_name_the_utterance(scorers):
     taken = replace(
         taken, scores={"ngram": taken.scores["am"]}, final_scores={"ngram": np.zeros(1)}
     )
-    with pytest.raises(UserError, match=r"^u8: has a score 'ngram'"):
+    with pytest.raises(UserError, match=r"^u8: the lattice has a score 'ngram' already"):
         rescorer(scorers, "ngram").rescore(taken)
 
 

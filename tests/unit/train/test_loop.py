@@ -282,7 +282,7 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
     base = ["train", "--conf", str(conf), *corpora, "--out", str(tmp_path / "m")]
     for words, message in (
         ("optim.lrr=1", "unknown setting 'optim.lrr'; did you mean lr?"),
-        ("arch.heads=3", "no multiple"),
+        ("arch.heads=3", "not a multiple"),
         ("arch.width=3", "unknown setting 'arch.width'"),
         ("model=rnn", "known: causal, masked, tta"),
         ("batch.sentences=null", "either batch.sentences or batch.tokens"),

@@ -266,7 +266,7 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
         ("--source {0}/kaldi --kaldi --ref {0}/other", "other: no reference of 1 of 2 sentences"),
         ("--lm {0}/none", "none: no such language model"),
         ("--prefix a!b", "holds white space"),
-        ("--out -", "-: translations are resumed by the name of their file"),
+        ("--out -", "-: lists of translations are resumed by the name of their file"),
     ],
 )
 def test_what_does_not_fit_is_refused(copier, files, capsys, more, message):
@@ -286,4 +286,4 @@ def test_what_does_not_fit_is_refused(copier, files, capsys, more, message):
 
 def test_a_left_to_right_model_is_refused(trained, files, capsys):
     assert translate(files, trained["causal"]) == 1
-    assert "causal: no translation model; train one" in capsys.readouterr().err
+    assert "causal: no translation model; give what lmtools train" in capsys.readouterr().err

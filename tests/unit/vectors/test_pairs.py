@@ -112,7 +112,7 @@ def test_what_is_written_by_default(tmp_path):
             r": pair 1: '\ud83d' holds half a surrogate pair",
         ),
         ([SentencePair("x", " ", 1)], "tsv", ": pair 1: the second sentence is empty"),
-        ([SentencePair("x", "y", float("nan"))], "tsv", ": pair 1: similarity 'nan'"),
+        ([SentencePair("x", "y", float("nan"))], "tsv", ": pair 1: the similarity is 'nan'"),
         ([AB], "stsb", ": stsb is a form that is read alone; write tsv"),
     ],
 )

@@ -66,7 +66,7 @@ def test_vectors_are_the_pooled_states_of_each_sentence(trained, family, pool, b
     lm, subword = load_model(trained[family])
     boundary = lm.objective.boundary
     if (masked and family != "masked") or (pool == "cls" and boundary == 1):
-        with pytest.raises(UserError, match="leave --masked out" if masked else "use eos"):
+        with pytest.raises(UserError, match="leave --masked out" if masked else "use --pool eos"):
             load_encoder(
                 str(trained[family]), PoolingOptions("last", pool, boundaries, masked), CPU
             )
@@ -194,7 +194,7 @@ def test_hugging_face_causal_models_end_with_the_last_token(gpt, tmp_path):
             ).hidden_states
         np.testing.assert_allclose(row, [states[0, -1].numpy() for states in hidden], atol=1e-4)
     for how, message in (
-        (("last", "cls"), "use eos"),
+        (("last", "cls"), "use --pool eos"),
         (("last", "mean", False, True), "leave --masked out"),
     ):
         with pytest.raises(UserError, match=message):

@@ -147,7 +147,7 @@ def test_the_signature_is_of_file_and_normaliser(file, tmp_path):
         (["a 1 2 3", "the 1 x 3"], ":2: 'x' is not a number; "),
         (["a 1 2 3", "the 1 nan 3"], ":2: 'nan' is not a number; "),
         (["a 1 2 3", "the 1 1e39 3"], ":2: '1e39' is not a number; "),
-        (["3 2", "the 1 2", "a 1 2"], ": 2 words, line 1 says 3; "),
+        (["3 2", "the 1 2", "a 1 2"], ": 2 words, but line 1 says 3; "),
         (["THE 1 2 3"], ": none of the 2 words of the texts, as 'the', is there; "),
     ],
 )

@@ -116,12 +116,12 @@ def test_formats_with_options(here, capsys):
         ("l o --case sentence", FOR_LISTS),
         ("l o --drop-loops", FOR_LISTS),
         ("l o --ref words.txt", FOR_LISTS),
-        ("l o.slf", "o.slf: holds one lattice of several"),
+        ("l o.slf", "o.slf: holds one lattice, and there are more"),
         pytest.param(
             "l o --to wcn", "o: utterance 'u40': is no confusion network", marks=needs("networks")
         ),
         ("l o.ark --to kaldi --case upper", "o.ark: utterance 'u40': word "),
-        ("l o/o.ark --to kaldi", "o/o.ark: no words.txt beside it; give kaldi:words=FILE"),
+        ("l o/o.ark --to kaldi", "o/o.ark: no words.txt beside it; name it as kaldi:words=FILE"),
         ("l o.ark --to kaldi:words=none", "none: cannot read"),
         ("ark:none o", "none: cannot read"),
         ("ark:none o --format kaldi", "none: cannot read"),

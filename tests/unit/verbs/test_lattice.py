@@ -460,7 +460,10 @@ MISTAKES = [
     ),
     ("--text-out o --weights am=1,new=1", "no language model to rescore lattices with; name one"),
     ("--text-out o --weights am=1,new=1 --lm new=none", "none: no such language model"),
-    ("--text-out o --weights am=1 --lm new=LM", "no weight for 'new'; give all"),
+    (
+        "--text-out o --weights am=1 --lm new=LM",
+        "no weight for 'new'; give all language models one",
+    ),
     (
         "--text-out o --weights am=1,x=1,new=1 --lm new=LM",
         "u20: no score 'x' in the lattice; give weights to some of: am, lm, words",
@@ -496,7 +499,7 @@ MISTAKES = [
     ),
     (
         "--out o.slf --weights am=1,new=1 --lm new=LM",
-        "o.slf: holds one lattice of several; give a directory",
+        "o.slf: holds one lattice, and there are more; give the name of a directory",
     ),
     pytest.param(
         "--out o --to wcn --weights am=1,new=1 --lm new=LM",

@@ -172,7 +172,7 @@ def test_weights_have_to_be_there_and_to_fit(both, tmp_path):
         fresh.load_state_dict(
             {name + "x": tensor for name, tensor in lm.state_dict().items()}, strict=False
         )
-    with pytest.raises(UserError, match="export it again"):
+    with pytest.raises(UserError, match="export the model again"):
         TokenLM(3, {"model": "lstm", "objective": "causal"}, 30, [0, 1])
 
 

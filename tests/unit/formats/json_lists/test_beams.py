@@ -40,7 +40,7 @@ def test_nemo_with_its_manifest(tmp_path, nemo):
     assert read(other, f"nemo:manifest={manifest}") == due
     assert read(other, f"nemo:manifest={manifest},width=4") == due  # the score rises once
     for width in 3, 4:
-        with pytest.raises(UserError, match="some utterance has fewer beams; give its own"):
+        with pytest.raises(UserError, match="some utterance has fewer beams; give the manifest"):
             read(other, f"nemo:width={width}")
     with pytest.raises(UserError, match="its name says no width; give width=N or manifest=F"):
         read(other, "nemo")
@@ -86,7 +86,9 @@ def test_an_utterance_with_fewer_beams_than_the_width(tmp_path, scores, width, u
         texts = [hyp.text for nbest in found for hyp in nbest.hyps]
         assert texts == [f"t{score}" for score in scores.split()]
     else:
-        with pytest.raises(UserError, match=r"(has fewer|unequally many|up to 3) beams.*; give"):
+        with pytest.raises(
+            UserError, match=r"(has fewer|unequally many|up to 3) beams.*; give the"
+        ):
             read(path, spec)
 
 

@@ -117,7 +117,7 @@ def test_words_are_spelled_by_other_models(tmp_path, options):
 )
 def test_unfit_models_are_refused(tmp_path, options, message):
     foreign(tmp_path / "m", **options)
-    with pytest.raises(UserError, match=f"m: a model that .*{message}.*; learn"):
+    with pytest.raises(UserError, match=f"m: a SentencePiece model that .*{message}.*; learn"):
         adopt(tmp_path / "m", Normaliser(), tmp_path / "sw")
     assert not (tmp_path / "sw").exists()
 

@@ -110,5 +110,5 @@ def test_a_line_that_is_no_text_is_named(tmp_path):
     (tmp_path / "bad").write_bytes(b"a b\n" * 10 + b"\xff\n")
     with pytest.raises(UserError, match="bad:11: not UTF-8"):
         Word.learn_files([tmp_path / "bad"], Normaliser())
-    with pytest.raises(UserError, match="no room beside 5 specials"):
+    with pytest.raises(UserError, match="no room beside its 5 specials"):
         Word.learn_files([tmp_path / "bad"], Normaliser(), 5)

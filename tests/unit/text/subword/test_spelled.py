@@ -87,7 +87,7 @@ def test_directory_and_corpus_hold_all_of_it(spelled, tmp_path):
 
 def test_what_does_not_fit_is_refused(spelled, tmp_path):
     train("word", LINES, None, NORMALISERS["librispeech"], tmp_path / "words")
-    with pytest.raises(UserError, match="normalised otherwise"):
+    with pytest.raises(UserError, match="normalised in another way"):
         train("char", LINES, None, Normaliser(), tmp_path / "out", words=tmp_path / "words")
     spelled.save_to(tmp_path / "spelled")
     with pytest.raises(

@@ -219,7 +219,7 @@ def test_long_words_neither_break_learning_nor_encoding(tmp_path):
         ),
         ("bpe", LINES, None, {}, "give --vocab-size"),
         ("bpe", LINES, 80, {"min_count": 2}, "--min-count is for word and char"),
-        ("word", LINES, 5, {}, "no room beside 5 specials"),
+        ("word", LINES, 5, {}, "no room beside its 5 specials"),
         ("bpe", ["", " "], 80, {}, "holds no sentence"),
         ("word", ["", " "], 80, {}, "holds nothing that occurs 1 times"),
         ("char", [], None, {}, "holds nothing that occurs 1 times"),

@@ -65,7 +65,7 @@ def test_a_list_is_cut_and_says_what_it_lacks(tmp_path):
     }
     assert made(tmp_path, "a\nb\nc\n", size=6).left_out == (2, None)
     assert made(tmp_path, "a\nb\nc\n", size=600).left_out == (0, None)
-    with pytest.raises(UserError, match="--vocab-size 5: no room beside 5 specials"):
+    with pytest.raises(UserError, match="a vocabulary of 5 has no room beside its 5 specials"):
         made(tmp_path, "a\nb\n", size=5)
 
 
@@ -121,7 +121,7 @@ def test_a_model_of_pieces_is_not_cut(tmp_path, capsys):
     assert "<unk>" not in capsys.readouterr().out
     options = split(f"--model {tmp_path}/sw/subword.model --vocab-size 20 --out {tmp_path}/cut")
     assert main(["subword", *options]) == 1
-    assert "a SentencePiece model has its size" in capsys.readouterr().err
+    assert "a SentencePiece model has the size it was trained with" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
