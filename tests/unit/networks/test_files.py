@@ -113,7 +113,7 @@ def test_marks_without_confidence_and_in_percent():
     assert read_marks(hyp) == [WordMark(-0.5, 0.5), WordMark(0.5, 0.75, 0.1)]
     words = '[{"start": 0, "end": 1, "conf": %s}]'
     for extra in ({"times": "1 0 1 95"}, {"result": words % 95}, {"result": words % -1}):
-        with pytest.raises(UserError, match="expected one from 0 to 1: divide percent"):
+        with pytest.raises(UserError, match="expected a probability from 0 to 1: divide percent"):
             read_marks(Hypothesis("a", {}, extra))
 
 

@@ -198,7 +198,7 @@ def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text("a\n")
     assert main(["ppl", "--lm", "hf:bert-base-uncased", "--text", "t", "--cache", "none"]) == 1
-    remedy = "nothing is downloaded; give the local directory that save_pretrained wrote"
+    remedy = "and nothing is downloaded; give the local directory that save_pretrained wrote"
     assert (
         capsys.readouterr().err
         == f"lmtools ppl: hf:bert-base-uncased: no such directory, {remedy}\n"
