@@ -31,7 +31,6 @@ include_patterns = [
         "egs/*/*.md",
         "egs/**/README.md",
         "tests/trust/README.md",
-        "benchmarks/gpu/README.md",
     )
 ]
 exclude_patterns = ["build", "tools", ".venv", "**/node_modules", "**/exp/**", "**/downloads/**"]

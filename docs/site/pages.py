@@ -14,7 +14,7 @@ BELOW = {
         )),
     ),
     "CONTRIBUTING": (
-        "ARCHITECTURE", "SECURITY", "tests/trust/README", "benchmarks/gpu/README", "docs/stability",
-        "CHANGES", "CODE_OF_CONDUCT",
+        "ARCHITECTURE", "SECURITY", "tests/trust/README", "docs/stability", "CHANGES",
+        "CODE_OF_CONDUCT",
     ),
 }  # fmt: skip
