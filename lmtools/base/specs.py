@@ -47,7 +47,7 @@ class LMSpec:
         " log-uniform or uniform noise over the counts of a corpus",
     )
     adapter: str | None = option(
-        None, "directory of a LoRA adapter of hf:DIR, as peft or lmtools train saves it", path=True
+        None, "directory of a LoRA adapter of hf:DIR, as peft saves it", path=True
     )
     pairs: bool = False
     head: bool = True
