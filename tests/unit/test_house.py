@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 57_300),
-        ("statements of lmtools", 35_900),
-        ("files of lmtools", 353),
+        ("lines of lmtools", 57_420),
+        ("statements of lmtools", 35_960),
+        ("files of lmtools", 354),
         ("files under 40 lines", 10),
-        ("lines of tests", 58_550),
+        ("lines of tests", 58_640),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
