@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 58_450),
-        ("statements of lmtools", 36_585),
+        ("lines of lmtools", 58_550),
+        ("statements of lmtools", 36_680),
         ("files of lmtools", 363),
         ("files under 40 lines", 10),
-        ("lines of tests", 59_090),
+        ("lines of tests", 59_110),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
