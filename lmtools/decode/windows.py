@@ -40,7 +40,8 @@ class Window:
     where nothing is heard.
 
     `marks` are avg_logprob, no_speech_prob, compression_ratio and temperature, as faster-whisper
-    has them; `state` is what `decode_recording` goes on from, None after the last.
+    has them; `state` is what `decode_recording` goes on from, None after the last; `samples` begin
+    at `start`.
     """
 
     start: float
@@ -50,6 +51,7 @@ class Window:
     language: str
     state: dict | None
     search: WindowSearch | None = None
+    samples: np.ndarray | None = None
 
     def word_times(
         self, segment: SpokenSegment, text: str
@@ -58,6 +60,14 @@ class Window:
         the segments, in seconds of the recording.
         """
         return self.search.word_times(segment, text) if self.search else []
+
+    def sound_of(self, segment: SpokenSegment) -> np.ndarray:
+        """Return the samples of a segment, at the rate of the model."""
+        rate = self.search.model.rate
+        first, last = (
+            max(round((time - self.start) * rate), 0) for time in (segment.start, segment.end)
+        )
+        return self.samples[first:last]
 
 
 class Sound:
@@ -148,6 +158,7 @@ def decode_recording(
             language=language,
             state=after if rest else None,
             search=found,
+            samples=samples,
         )
 
 
