@@ -317,7 +317,6 @@ def depth_curves(
     depth = features.valid.shape[1]
     # (U, K, width)
     statistics = np.stack([np.pad(row, ((0, depth - len(row)), (0, 0))) for row in rows])
-    utterances = [nbest.utt for nbest in sample.nbests]
     score, everyone, curves = METRICS[metric].score, np.arange(len(rows)), {}
     for name, system in systems.items():
         known = (
@@ -327,7 +326,7 @@ def depth_curves(
         )
         if known and not system.makeup.lattices and system.makeup.normalised:
             check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
-            totals = weighted_totals(utterances, features, system.weights)
+            totals = weighted_totals(sample.nbests, features, system.weights)
             choices = [
                 best(totals[:, :shown], features.valid[:, :shown]) for shown in shown_depths(depth)
             ]
