@@ -31,7 +31,8 @@ class GgufWriter(TokenWriter):
         room = ctypes.create_string_buffer(PIECE)
         pieces = []
         for token in tokens:
-            size = llama_cpp.llama_token_to_piece(self.scorer.vocab, token, room, PIECE, 0, False)
+            place = self.scorer.vocab, token, room, PIECE
+            size = llama_cpp.llama_token_to_piece(*place, 0, False)  # special tokens have none
             pieces.append(room.raw[: max(size, 0)])
         return b"".join(pieces).decode(errors="replace")
 
