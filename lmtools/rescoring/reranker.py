@@ -170,11 +170,7 @@ def list_candidates(
     """
     nbests, features = known.nbests, known.features
     rows = np.arange(len(totals))
-    order = np.argsort(np.where(features.valid, -totals, np.inf), axis=1, kind="stable")
-    taken = np.zeros(totals.shape, bool)
-    np.put_along_axis(taken, order[:, :DEPTH], True, axis=1)
-    taken[:, 0] = True
-    taken &= features.valid
+    taken = take_first(totals, features.valid)
     chosen = best(totals, features.valid)
     places = np.broadcast_to(np.arange(totals.shape[1]), totals.shape)
     words = np.zeros(totals.shape)
@@ -205,6 +201,15 @@ def list_candidates(
     if kind == LOGISTIC:
         parts[1:1] = [differences * context[0], differences * context[1]]
     return Candidates(lists, at, np.concatenate(parts).T, chosen)
+
+
+def take_first(totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Return which hypotheses are a list's first, or among the DEPTH of the highest totals."""
+    order = np.argsort(np.where(valid, -totals, np.inf), axis=1, kind="stable")
+    taken = np.zeros(totals.shape, bool)
+    np.put_along_axis(taken, order[:, :DEPTH], True, axis=1)
+    taken[:, 0] = True
+    return taken & valid
 
 
 def judge_texts(

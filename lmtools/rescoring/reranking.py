@@ -73,16 +73,16 @@ def rerank(
     measure = METRICS[weights.metric]
     gains = measure.gain(measure.cap(dev_set.statistics))
     totals, parts = np.zeros(valid.shape), []
+    kept = np.zeros(len(groups), int)
     for fold, here in zip(folds.parts, rows, strict=True):
         own = combine(fold.features.values(), known.features.values)
         rest = [part for part in rows if part is not here]
         learnt = learn_cautiously(prepare(known, own, gains, kind), rest, kind)
         parts.append(msgspec.structs.replace(fold, reranker=learnt))
+        kept[here] = best(own, valid)[here]
+        if learnt:
+            known.switch(own, here, learnt)
         totals[here] = own[here]
-    kept = best(totals, valid)
-    for part, here in zip(parts, rows, strict=True):
-        if part.reranker:
-            known.switch(totals, here, part.reranker)
     chosen = best(totals, valid)
     changes = gains[everyone, chosen] - gains[everyone, kept]
     score = before_and_after(dev_set.statistics, chosen, weights.metric)[1]
@@ -97,9 +97,8 @@ def rerank(
         return weights
     known.switch(totals, everyone, learnt)
     after = before_and_after(dev_set.statistics, best(totals, valid), weights.metric)[1]
-    folds = Folds(folds.by, score, tuple(parts))
-    dev = replace(weights.dev, score=after)
-    return replace(weights, reranker=learnt, dev=dev, folds=folds)
+    facts = {"dev": replace(weights.dev, score=after), "folds": Folds(folds.by, score, (*parts,))}
+    return replace(weights, reranker=learnt, **facts)
 
 
 def judge(changes: np.ndarray, groups: Sequence[str]) -> dict:
