@@ -164,7 +164,7 @@ class ListBatches:
         self.rows = np.array([len(lengths) * max(lengths) for lengths in sizes])
         self.per_epoch = len(cut_lengths(np.sort(self.rows), self.batch, 0)) + 1
         self.plan = functools.lru_cache(1)(
-            lambda epoch: plan_epoch(self.rows, self.batch, 0, self.seed, epoch)
+            lambda epoch: plan_epoch(self.rows, self.batch, boundary=0, seed=self.seed, epoch=epoch)
         )
 
     def at(self, step: int) -> np.ndarray:

@@ -91,6 +91,10 @@ GROUPS: dict[str, dict[str, dict]] = {
             "METRIC", "the metric to compute (default: %(default)s)", type=n.metric, default="wer"
         ),
         "--depth": value("N", "use only the first N hypotheses of each list", type=n.positive),
+        "--free": switch(
+            "take any answer of the model, not only what the words of a list can build; answers far"
+            " from every hypothesis are left out"
+        ),
         "--max-ngram-order": value(
             "N",
             "for neural LMs: merge histories that end in the same N-1 words (default: none)",
