@@ -92,7 +92,7 @@ def run(args):
                 continue
             given = {"sources": sources, "written": each.written, "shard": each.shard or WHOLE}
             reads = [each.nbest, *find_paths(spec.lm)]
-            reads += filter(None, (each.source, each.source_lines))
+            reads += filter(None, (each.source, each.source_lines, spec.adapter))
             whole = contextlib.nullcontext([each.out])
             with writing_part(each, each.out, reads) if each.shard else whole as part:
                 totals = part and score_lists(lists, part[0], spec, fill(Computing, each), **given)
