@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 58_690),
-        ("statements of lmtools", 36_775),
-        ("files of lmtools", 365),
+        ("lines of lmtools", 59_260),
+        ("statements of lmtools", 37_160),
+        ("files of lmtools", 368),
         ("files under 40 lines", 10),
-        ("lines of tests", 59_160),
+        ("lines of tests", 59_350),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
