@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 58_561),
-        ("statements of lmtools", 36_686),
-        ("files of lmtools", 363),
+        ("lines of lmtools", 59_260),
+        ("statements of lmtools", 37_160),
+        ("files of lmtools", 368),
         ("files under 40 lines", 10),
-        ("lines of tests", 59_150),
+        ("lines of tests", 59_350),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
