@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 59_240),
-        ("statements of lmtools", 37_120),
-        ("files of lmtools", 367),
+        ("lines of lmtools", 59_810),
+        ("statements of lmtools", 37_505),
+        ("files of lmtools", 370),
         ("files under 40 lines", 10),
-        ("lines of tests", 59_320),
+        ("lines of tests", 59_510),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
