@@ -34,6 +34,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
+from lmtools.train.lists import ListFile, open_lists
 from lmtools.train.log import import_writer
 
 
@@ -41,8 +42,8 @@ class TrainingPlan(NamedTuple):
     """Settings, corpora and place of a training; `fingerprint`: hash of what sets its weights."""
 
     settings: Settings
-    train: Corpus
-    valid: Corpus
+    train: Corpus | ListFile
+    valid: Corpus | ListFile
     out: Path
     device: torch.device
     fingerprint: str
@@ -67,16 +68,21 @@ class TrainingPlan(NamedTuple):
             raise UserError("batch.streams: is of older versions; give batch.sentences or .tokens")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
-        train, valid = Corpus.open(train), Corpus.open(valid)
-        guards = {name: Corpus.open(path) for name, path in (also or {}).items()}
+        if settings.lists.loss and str(init).startswith(HF):
+            raise UserError(f"{init}: adapters learn from text; leave lists.loss out")
+        if settings.lists.loss:
+            train, valid = open_lists(settings.lists, (train, valid), init=init, also=also)
+            guards = {}
+        else:
+            train, valid = Corpus.open(train), Corpus.open(valid)
+            guards = {name: Corpus.open(path) for name, path in (also or {}).items()}
         pairs = OBJECTIVES[settings.objective].pairs
-        for corpus in (train, valid, *guards.values()):
+        for corpus in (train, valid, *guards.values()) if not settings.lists.loss else ():
             corpus.check_pairs(pairs, f"objective {settings.objective}").check(train.subword)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
-        base = str(init).startswith(HF)
-        if base:
-            hash_adapted = hash_directory(str(init).removeprefix(HF))
-        parts += [] if init is None else [hash_adapted if base else model_hash(init)]
+        base = str(init).removeprefix(HF) if str(init).startswith(HF) else None
+        if base or init is not None:
+            parts.append(hash_directory(base) if base else model_hash(init))
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
         places = {"out": Path(out), "init": init if base or not init else Path(init)}
         places["device"] = device

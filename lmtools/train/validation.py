@@ -52,8 +52,8 @@ class Validation:
     def report(self, loss: float, progress: Progress, better: bool, log: Log | NullLog) -> None:
         """Log the validation loss, losses on other texts, and a training that learns no context."""
         optim = self.settings.optim
-        line, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
-        values = {"valid_loss": loss}
+        line = f"{self.valid.measure} {loss:.4f}{' (best)' if better else ''}"
+        former, values = progress.also, {"valid_loss": loss}
         if self.words:  # one perplexity for models of any tokens, as in lmtools ppl
             tokens = (self.text.tokens + len(self.text)) / self.words
             values["word_ppl"] = perplexity(loss * tokens)
