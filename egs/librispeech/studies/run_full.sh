@@ -54,6 +54,7 @@ if stage 1 "prepare text and lists" "$datadir/local/librispeech-lm-norm.txt.gz" 
       --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth 50
   done
   bash studies/local/join.sh "$datadir" dev dev-clean dev-other
+  lmtools corpus --text "$datadir/train/text" --ref "$datadir"/{dev,test}-{clean,other}/nbest.jsonl
 fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text \
