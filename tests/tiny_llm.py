@@ -19,14 +19,15 @@ def build_vocabulary() -> tuple[dict[str, int], list[tuple[str, str]]]:
 
     pieces = [BEGIN, END, *bytes_to_unicode().values()]
     merges: dict[tuple[str, str], None] = {}
-    for word in (*WORDS, *(f"Ġ{word}" for word in WORDS)):
+    for word in WORDS:
         for place in range(1, len(word)):
             merges[word[:place], word[place]] = None
+        merges["Ġ", word] = None
     pieces += dict.fromkeys(a + b for a, b in merges)
     return {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}, [*merges]
 
 
-def write_model(directory: Path, seed: int = 0):
+def write_model(directory: Path, seed: int = 1):
     """Write the Hugging Face directory; return its model and tokenizer."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers

@@ -81,7 +81,8 @@ class Client:
             if status is not None and status not in BUSY:
                 self.refuse(status, content, path, missing)
             if status is not None:
-                cause = f"status {status}" + (f" (retry after {cause})" if cause else "")
+                said = f" (retry after {cause})" if cause else ""
+                cause = f"status {status} {show(content)}{said}"
         raise UserError(
             f"{self.url}: {self.hide(cause)}, {tries} times; {KEPT}: see to the server and run the"
             " command again"
@@ -129,23 +130,22 @@ class Client:
             return answer
         if missing:
             raise NoAnswerError
-        text = " ".join(content.decode("utf-8", "replace").split())[:SHOWN]
         raise UserError(
-            f"{path}: answers {self.hide(text)!r}, which is no JSON object; {KEPT}: check that an"
-            " LLM's server is there, and give http://HOST:PORT/v1"
+            f"{path}: answers {self.hide(show(content))!r}, which is no JSON object; {KEPT}: check"
+            " that an LLM's server is there, and give http://HOST:PORT/v1"
         )
 
     def refuse(self, status: int, content: bytes, path: str, missing: bool) -> None:
         """Raise what a status means that asking again does not change."""
         if missing and status not in (401, 403):
             raise NoAnswerError
-        text = " ".join(content.decode("utf-8", "replace").split())[:SHOWN]
         remedy = "see to the server, or leave this text out"
         if status in (401, 403):
             remedy = f"{'another' if self.key else 'a'} key in ${KEY} may help"
         if status == 404:
             remedy = "give http://HOST:PORT/v1 and the model's name, as in ,model=NAME"
-        raise RefusedError(f"{path}: status {status}: {self.hide(text)}; {KEPT}: {remedy}")
+        said = self.hide(show(content))
+        raise RefusedError(f"{path}: status {status}: {said}; {KEPT}: {remedy}")
 
     def hide(self, text: str) -> str:
         """Return a text without the key, should a server say it."""
@@ -158,6 +158,11 @@ class NoAnswerError(Exception):
 
 class RefusedError(UserError):
     """A server says that it cannot do what it was asked."""
+
+
+def show(content: bytes) -> str:
+    """Return the beginning of what a server says."""
+    return " ".join(content.decode("utf-8", "replace").split())[:SHOWN]
 
 
 def wait_before(turn: int, cause: str) -> float:

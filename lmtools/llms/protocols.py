@@ -9,13 +9,15 @@ the texts of two prompts have in common from the beginning tells which tokens ar
 | llama.cpp | `/completion`: it generates the tokens of the text, which a grammar prescribes |
 """
 
+import contextlib
 import functools
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.llms.client import KEPT, Client
+from lmtools.llms.client import KEPT, Client, RefusedError
 from lmtools.score.base import count_common, join_behind
 
 # ends of text of usual models, the rarer texts first
@@ -62,17 +64,16 @@ class Reader:
 
     def find_beginning(self) -> None:
         """Find how a text begins so that its first token has a log-probability."""
-        found = []
-        for self.before in dict.fromkeys(("", self.end)):
-            (one, values), (other, _) = self.read(f"{self.before}He"), self.read(f"{self.before}In")
+        for before in dict.fromkeys(("", self.end)):
+            self.before = before
+            (one, values), (other, _) = self.read(f"{before}He"), self.read(f"{before}In")
             self.skip = count_common(one, other)
             if values[self.skip] is not None:
                 return
-            found.append((self.before, self.skip))
-        for self.before, self.skip in found:
             if not self.misaligned():
-                self.firsts = self.generate(self.before, WHOLE)[2]
-                return
+                with contextlib.suppress(RefusedError):  # of an empty text
+                    self.firsts = self.generate(before, WHOLE)[2]
+                    return
         raise BadAnswerError("has no log-probability of the tokens of a prompt")
 
     def misaligned(self) -> str | None:
@@ -213,18 +214,23 @@ class LlamaCpp:
         self.client, self.model = client, model
         props = client.get(f"{client.root}/props") or {}
         self.counted = functools.lru_cache(1024)(self.tokens)
+        self.parts: set[int] = set()
         begin = props.get("bos_token") or props.get("eos_token") or ""
         self.begin = self.tokens(begin, special=True)[:1]
         self.end = props.get("eos_token", "") if end is None else end.replace("none", "")
         self.last = self.tokens(self.end, special=True)[:1]
 
     def tokens(self, text: str, special: bool = False) -> list[int]:
-        """Return the ids of a text, without a beginning or end."""
+        """Return the ids of a text, without a beginning or end, and note which are parts of
+        characters alone.
+        """
         body = {"content": text, "add_special": False, "parse_special": special}
-        ids = self.client.post(f"{self.client.root}/tokenize", body).get("tokens")
-        if not isinstance(ids, list) or not all(isinstance(i, int) for i in ids):
+        body["with_pieces"] = True
+        listed = self.client.post(f"{self.client.root}/tokenize", body).get("tokens")
+        if not isinstance(listed, list) or not all(isinstance(i, dict) for i in listed):
             raise BadAnswerError("answers /tokenize without tokens")
-        return ids
+        self.parts |= {item["id"] for item in listed if not isinstance(item["piece"], str)}
+        return [item["id"] for item in listed]
 
     def generate(self, ids: Sequence[int], **more) -> list[dict]:
         """Return what is told of each token that is generated behind ids."""
@@ -253,19 +259,37 @@ class LlamaCpp:
         head, whole = join_behind(before, text)
         ids = self.tokens(whole) if whole else []
         own = count_common(self.counted(head), ids) if head else 0
-        wanted = ids[own:]
-        grammar = "root ::= " + (" ".join(f"<[{token}]>" for token in wanted) or '""')
-        more = {"logit_bias": [[self.last[0], 1000.0]]} if self.last else {}
-        got = self.generate(
-            self.begin + ids[:own], n_predict=len(wanted) + bool(self.last), grammar=grammar, **more
-        ) if wanted or self.last else []  # fmt: skip
-        if [item["id"] for item in got] != wanted + self.last:
+        values, place = [], own
+        for part, run in itertools.groupby(ids[own:], self.parts.__contains__):
+            for wanted in ([token] for token in run) if part else (list(run),):
+                read = self.read_part if part else self.read_run
+                values += read(self.begin + ids[:place], wanted, place + len(wanted) == len(ids))
+                place += len(wanted)
+        if own == len(ids) or ids[-1] in self.parts:
+            values += self.read_run(self.begin + ids, [], True)
+        return check_numbers(values if self.last else [*values, 0.0], text)
+
+    def read_run(self, before: list[int], wanted: list[int], last: bool) -> list[float]:
+        """Return log p of tokens that a grammar prescribes, and of the end behind the `last`."""
+        if not (wanted or self.last):
+            return []
+        after = self.last if last else []
+        more = {"grammar": "root ::= " + (" ".join(f"<[{token}]>" for token in wanted) or '""')}
+        if after:  # of several tokens that end a text, this one
+            more["logit_bias"] = [[after[0], 1000.0]]
+        got = self.generate(before, n_predict=len(wanted + after), **more)
+        if [item["id"] for item in got] != wanted + after:
             raise BadAnswerError(
                 f"generated {len(got)} tokens where a grammar prescribes {len(wanted)} and the end;"
                 " grammars of tokens need llama.cpp of 2026 or newer"
             )
-        values = [item["logprob"] for item in got]
-        return check_numbers(values if self.last else [*values, 0.0], text)
+        return [item["logprob"] for item in got]
+
+    def read_part(self, before: list[int], wanted: list[int], last: bool) -> list[float]:
+        """Return log p of a part of a character, which no grammar takes: among those of all."""
+        (got,) = self.generate(before, n_predict=1, n_probs=WHOLE)
+        known = {item["id"]: item["logprob"] for item in got.get("top_logprobs", ())}
+        return [known.get(wanted[0])]
 
 
 def check_numbers(values: Sequence, text: str) -> np.ndarray:

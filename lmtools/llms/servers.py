@@ -63,8 +63,9 @@ def find_reader(client: Client, model: str, end: str | None) -> Reader | LlamaCp
     """Return the way in which a server scores; UserError where there is none."""
     if client.get(f"{client.root}/api/version"):
         raise UserError(
-            f"{client.url}: Ollama tells no log-probabilities of a text that it is given; its models"
-            " are GGUF files (`ollama show --modelfile NAME` names it after FROM): give gguf:FILE"
+            f"{client.url}: Ollama tells no log-probabilities of a text that it is given; its"
+            " models are GGUF files (`ollama show --modelfile NAME` names them after FROM): give"
+            " gguf:FILE"
         )
     if "default_generation_settings" in (client.get(f"{client.root}/props") or {}):
         kinds: tuple = (LlamaCpp,)

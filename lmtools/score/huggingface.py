@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
-from lmtools.base.specs import HF, LMSpec
+from lmtools.base.specs import AS_IT_IS, HF, LMSpec
 from lmtools.models.base import Trunk
 from lmtools.models.device import (
     PRECISIONS,
@@ -24,7 +24,7 @@ from lmtools.models.device import (
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk, find_frame, hash_directory
 from lmtools.models.masked import Masked
 from lmtools.models.outputs import Softmax
-from lmtools.score.base import BatchStates, Scorer
+from lmtools.score.base import BatchStates, Scorer, count_common, join_behind
 from lmtools.version import __version__
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
@@ -33,6 +33,8 @@ PICKED = 1 << 24  # of them in log-softmax at once
 
 class HuggingFace(Scorer):
     """Model of transformers; tokenisation is the model's own, with its boundary tokens."""
+
+    forms = True
 
     def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
         self.spec, self.device = spec, choose_device(computing.device)
@@ -47,6 +49,7 @@ class HuggingFace(Scorer):
         self.signature = {
             "lm": f"hf-{model.config.model_type}" + ("-intact" if spec.intact else ""),
             "model": hash_directory(spec.lm.removeprefix(HF))[:16],
+            **({"form": spec.form} if spec.form != AS_IT_IS else {}),
             **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
 
@@ -57,11 +60,26 @@ class HuggingFace(Scorer):
     def prepare(self, texts):
         if not texts:  # which the tokenizer does not take
             return []
-        normalised = [self.normalise(text) for text in texts]
-        encoded = self.tokenizer(normalised, add_special_tokens=False)["input_ids"]
+        encoded = self.encode_texts([self.write(text) for text in texts])
         for text, ids in zip(texts, encoded, strict=True):
             self.check_length(text, ids, 2)
-        return [tuple(ids) for ids in encoded]
+        return encoded
+
+    def encode_texts(self, texts: Sequence[str]) -> list[tuple]:
+        """Return the ids of texts as they stand, without boundary tokens."""
+        return [tuple(i) for i in self.tokenizer([*texts], add_special_tokens=False)["input_ids"]]
+
+    def prepare_behind(self, pairs):
+        if not pairs:
+            return []
+        joined = [join_behind(before, self.write(text)) for before, text in pairs]
+        heads = list(dict.fromkeys(head for head, _ in joined))
+        known = dict(zip(heads, self.encode_texts(heads), strict=True))
+        sentences = self.encode_texts([whole for _, whole in joined])
+        for (_, whole), ids in zip(joined, sentences, strict=True):
+            self.check_length(whole, ids, 2)
+        pairs = zip(joined, sentences, strict=True)
+        return [(count_common(known[head], ids), ids) for (head, _), ids in pairs]
 
     def check_length(self, text: str, ids: Sequence[int], boundary: int) -> None:
         """Raise UserError where a text and so many boundary tokens do not fit the positions."""

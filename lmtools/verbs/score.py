@@ -155,7 +155,9 @@ def read_prompts(spec: LMSpec, sources: Sources | None, written: bool):
     if not spec.prompt:
         return sources
     if sources is not None:
-        raise UserError("--source: is for translation models, and prompt= for others; leave one out")
+        raise UserError(
+            "--source: is for translation models, and prompt= for others; leave one out"
+        )
     from lmtools.score.prompts import Prompts
 
     return Prompts.read(spec.prompt, written)
