@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lmtools.api.weights import rescore, tune
     from lmtools.base.context import using
     from lmtools.base.errors import UserError
+    from lmtools.correction.harm import Harm, measure_harm
+    from lmtools.correction.lists import correct
     from lmtools.evaluate.corpus import Evaluation
     from lmtools.rescoring.weights import Weights
     from lmtools.transcribe.transcriber import Transcriber
@@ -30,6 +32,7 @@ __all__ = [
     "Arc",
     "Evaluation",
     "Final",
+    "Harm",
     "Hypothesis",
     "Lattice",
     "NBest",
@@ -41,10 +44,12 @@ __all__ = [
     "Weights",
     "bleu",
     "cer",
+    "correct",
     "lattice",
     "listen",
     "load",
     "measure",
+    "measure_harm",
     "read",
     "rescore",
     "stream",
@@ -61,6 +66,8 @@ HOMES = {
     "lmtools.api.weights": ("rescore", "tune"),
     "lmtools.base.context": ("using",),
     "lmtools.base.errors": ("UserError",),
+    "lmtools.correction.harm": ("Harm", "measure_harm"),
+    "lmtools.correction.lists": ("correct",),
     "lmtools.evaluate.corpus": ("Evaluation",),
     "lmtools.rescoring.weights": ("Weights",),
     "lmtools.transcribe.transcriber": ("Transcriber",),

@@ -21,6 +21,7 @@ from lmtools.base.grammar import (
 # the score that rescoring ranks by; a format with room for one score holds it, or else `am`
 TOTAL = "total"
 PHRASES = "phrases"  # the score of the words that a glossary has
+EAR = "ear"  # the column of a second recogniser, for which there are default weights
 SESSION = "session"  # extra of an utterance: what it belongs to
 NO_WORD = ""  # of a slot in which nothing may have been said
 # names in signatures: what only the last digits of scores and vectors depend on

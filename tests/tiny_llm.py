@@ -5,10 +5,12 @@ tokens as a GGUF file in float32. Its words are those of WORDS, other text falls
 import json
 from pathlib import Path
 
-WORDS = (
-    "He In The the cat sat on mat and looked out of window She asked him what time train would"
-    " leave There is nothing new under sun weather today have never been to One I a king queen"
-).split()
+WORDS = [
+    "He", "In", "The", "the", "cat", "sat", "on", "mat", "and", "looked", "out", "of", "window",
+    "She", "asked", "him", "what", "time", "train", "would", "leave", "There", "is", "nothing",
+    "new", "under", "sun", "weather", "today", "have", "never", "been", "to", "One", "I", "a",
+    "king", "queen",
+]  # fmt: skip
 BEGIN, END = "<s>", "</s>"
 HEADS, KV, LAYERS, WIDTH, HIDDEN = 4, 2, 2, 32, 48
 

@@ -25,6 +25,7 @@ from lmtools.base.errors import UserError
 # door -> what it is for, and the verbs that are away with it
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
+    "correction": ("corrections by large language models, and harm", ("correct", "harm")),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
     "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
     "llms": ("large language models behind servers and in GGUF files", ()),

@@ -52,6 +52,9 @@ class LMSpec:
         "for the criteria MCS and CPS: KIND=F.bin replaces the noise of training by unigram,"
         " log-uniform or uniform noise over the counts of a corpus",
     )
+    adapter: str | None = option(
+        None, "directory of a LoRA adapter of hf:DIR, as peft saves it", path=True
+    )
     prompt: str | None = option(
         None,
         "file with text that the model reads before each hypothesis, unscored; {utt}, {best},"

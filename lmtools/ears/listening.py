@@ -4,10 +4,8 @@ An ear goes to worker processes before it is loaded there. `score` gives, for ea
 log-probability with the end, where the recogniser has one, and the tokens that it sums over.
 """
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +15,6 @@ from lmtools.base.errors import UserError
 from lmtools.ears.ctc import CtcEar, Heard
 
 RULES = "1"  # part of the signature: raised when equal texts get other scores
-HOP = 160  # samples a frame of Whisper's features
 
 
 class Ear(Protocol):
@@ -59,52 +56,22 @@ class WhisperEar:
         return {"ear": "whisper", "rules": RULES, "model": signed["model"], "language": language}
 
     def load(self) -> "WhisperEar":
-        from faster_whisper.tokenizer import Tokenizer
-        from faster_whisper.transcribe import get_suppressed_tokens
-
-        self.model = model = self.recogniser.load().model
-        language = self.recogniser.options.language
-        names = {"task": "transcribe", "language": "en" if language == "auto" else language}
-        self.tokenizer = tokenizer = Tokenizer(
-            model.hf_tokenizer, model.model.is_multilingual, **names
-        )
-        config = json.loads(Path(self.directory, "config.json").read_text(encoding="utf-8"))
-        forced = open_door("decode", "forced:Forced", "--asr")
-        self.decoder = forced(
-            self.directory,
-            get_suppressed_tokens(tokenizer, (-1,)),
-            config.get("suppress_ids_begin", ()),
-            tokenizer.eot,
-        )
+        self.recogniser = self.recogniser.load()
         return self
 
     def score(self, texts: Sequence[str], samples: np.ndarray) -> list[Heard]:
-        longest = self.recogniser.longest
-        if len(samples) > longest * self.rate:
+        model = self.recogniser
+        if len(samples) > model.longest * self.rate:
             raise UserError(
-                f"{len(samples) / self.rate:.1f} s of sound: Whisper hears {longest} s at once; cut"
-                " it (lists of `lmtools decode` are of shorter segments)"
+                f"{len(samples) / self.rate:.1f} s of sound: Whisper hears {model.longest} s at"
+                " once; cut it (lists of `lmtools decode` are of shorter segments)"
             )
-        encoded = self.encode(samples)
-        prompt = self.prompt(encoded)
-        tokens = [self.tokenizer.encode(f" {' '.join(text.split())}".rstrip()) for text in texts]
-        values = self.decoder.log_probs(np.asarray(encoded)[0], prompt, tokens)
+        encoded, _ = model.encode(samples)
+        tokenizer = model.make_tokenizer(model.options.language, encoded)
+        prompt = model.model.get_prompt(tokenizer, [], without_timestamps=True)
+        tokens = [tokenizer.encode(f" {' '.join(text.split())}".rstrip()) for text in texts]
+        values = model.forced.log_probs(np.asarray(encoded)[0], prompt, tokens)
         return [Heard(float(row.sum()), len(row)) for row in values]
-
-    def encode(self, samples: np.ndarray):
-        """Return the encoded window, as `decode` hears it: features of what follows are 0."""
-        features = self.model.feature_extractor(samples)[:, : len(samples) // HOP]
-        window = np.zeros((len(features), self.recogniser.longest * self.rate // HOP), np.float32)
-        kept = min(features.shape[1], window.shape[1])
-        window[:, :kept] = features[:, :kept]
-        return self.model.encode(window)
-
-    def prompt(self, encoded) -> list[int]:
-        """Return the tokens that a text is behind."""
-        if self.recogniser.options.language == "auto" and self.model.model.is_multilingual:
-            language = self.model.model.detect_language(encoded)[0][0][0]
-            self.tokenizer.language = self.tokenizer.tokenizer.token_to_id(language)
-        return [*self.tokenizer.sot_sequence, self.tokenizer.no_timestamps]
 
 
 EARS = {"whisper": WhisperEar, "ctc": CtcEar}

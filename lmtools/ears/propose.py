@@ -8,7 +8,6 @@ import difflib
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +20,10 @@ from lmtools.base.files import read_lines
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.ears.verb import SOURCE, write_heard
+from lmtools.ears.verb import write_heard
 from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read
-from lmtools.rescoring.features import NEAR
+from lmtools.rescoring.margins import SOURCE, join_new
 from lmtools.score import load, score_texts
 from lmtools.score.base import Scorer
 from lmtools.types import Hypothesis, NBest
@@ -141,7 +140,6 @@ def propose_lists(
     """
     for nbest in nbests:
         known = {" ".join(hyp.text.split()) for hyp in nbest.hyps}
-        own = tuple(mark(hyp, -1.0 if "recombined" in hyp.extra else 0.0) for hyp in nbest.hyps)
         new: Mapping[str, int] = {}
         if nbest.hyps:
             new = propose(nbest.hyps[0].text.split(), sounds)
@@ -157,13 +155,8 @@ def propose_lists(
         hyps = []
         for text in texts:
             written = write_like(nbest.hyps[0], text.split())
-            scores = {**nbest.hyps[0].scores, NEAR: -1.0}
-            hyps.append(Hypothesis(text, scores, {SOURCE: "near"}, written))
-        yield replace(nbest, hyps=(*own, *hyps))
-
-
-def mark(hyp: Hypothesis, near: float) -> Hypothesis:
-    return hyp.with_scores({**hyp.scores, NEAR: near})
+            hyps.append(Hypothesis(text, nbest.hyps[0].scores, {SOURCE: "near"}, written))
+        yield join_new(nbest, hyps)
 
 
 def default_dictionary() -> Path:

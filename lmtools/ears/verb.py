@@ -10,10 +10,9 @@ from lmtools.base.options import fill
 from lmtools.ears.lists import with_am
 from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
+from lmtools.rescoring.margins import SOURCE
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.options import COMPUTING
-
-SOURCE = "source"  # extra of a hypothesis: the lists that had it first, or what proposed it
 
 EXAMPLES = (
     "lmtools pool whisper.jsonl vosk.jsonl --out both.jsonl",

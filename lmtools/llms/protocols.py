@@ -107,7 +107,8 @@ class Reader:
 
     def first(self, token) -> float:
         """Return log p of a token that begins a text."""
-        if self.firsts is None or not token or token not in self.firsts:
+        # a part of a character has the text of others
+        if self.firsts is None or not token or "�" in token or token not in self.firsts:
             raise BadAnswerError(
                 f"has no log-probability of {token!r}, which begins a text; give prompt=F with some"
                 " text before it, or load the model by gguf:FILE or hf:DIR"

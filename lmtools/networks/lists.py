@@ -103,9 +103,7 @@ def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> Confusi
     return builder.finish(nbest.utt, placed[best], best.split(), nbest.ref)
 
 
-def align_list(
-    nbest: NBest, shares: Sequence[float]
-) -> tuple[NetworkBuilder, dict[str, list[int]]]:
+def align_list(nbest: NBest, shares: Sequence[float]) -> "Built":
     """Return the network of a list as it grew, and the columns of the words of each text."""
     builder, placed = NetworkBuilder(), {}
     if not len(shares):
@@ -142,29 +140,58 @@ def recombine_lists(
 
 
 def add_paths(nbest: NBest, ranked: NBest, shares: Sequence[float], most: int) -> NBest:
-    builder, placed = align_list(ranked, shares)
-    slots = {column: slot for slot, column in enumerate(builder.order)}
-    own: dict[str, Hypothesis] = {}
-    for hyp in nbest.hyps:
-        own.setdefault(spaced(hyp), hyp)
+    builder, _ = built = align_list(ranked, shares)
+    own = {spaced(hyp) for hyp in nbest.hyps}
     lattice = as_lattice(builder.finish(nbest.utt))
     paths = best_paths(lattice, {"am": 1.0}, most + len(own))
     paths = [path for path in paths if " ".join(path.words) not in own][:most]
     if not paths:
         return nbest
+    new = [list(enumerate(lattice.words[arc] or NO_WORD for arc in path.arcs)) for path in paths]
+    hyps = [
+        Hypothesis(" ".join(path.words), scores, {MARK: "yes"})
+        for path, scores in zip(paths, estimate_places(nbest, built, new), strict=True)
+    ]
+    return replace(nbest, hyps=(*nbest.hyps, *hyps))
+
+
+Built = tuple[NetworkBuilder, dict[str, list[int]]]  # what `align_list` returns
+
+
+def grow_network(nbest: NBest, depth: int) -> Built:
+    """Return the network of the first `depth` hypotheses of a list, as it grew, by their ranks."""
+    some = replace(nbest, hyps=nbest.hyps[:depth])
+    return align_list(some, [1 / (1 + rank) for rank in range(len(some.hyps))])
+
+
+def estimate_scores(nbest: NBest, built: Built, texts: Sequence[str]) -> list[dict[str, float]]:
+    """Return the first-pass scores of new texts, as those of `recombine_lists` are estimated."""
+    builder, _ = built
+    columns = [builder.add_words(text.split(), 0) for text in texts]
+    slots = {column: slot for slot, column in enumerate(builder.order)}
+    pairs = zip(texts, columns, strict=True)
+    new = [fill_slots(text, [slots[at] for at in some], len(slots)) for text, some in pairs]
+    return estimate_places(nbest, built, new)
+
+
+def estimate_places(
+    nbest: NBest, built: Built, new: Sequence[Sequence[Place]]
+) -> list[dict[str, float]]:
+    """Return the scores of new paths through the network of a list, from those of its own."""
+    builder, placed = built
+    slots = {column: slot for slot, column in enumerate(builder.order)}
+    own: dict[str, Hypothesis] = {}
+    for hyp in nbest.hyps:
+        own.setdefault(spaced(hyp), hyp)
     names = list(nbest.hyps[0].scores)
     known = [
         fill_slots(text, [slots[column] for column in columns], len(slots))
         for text, columns in placed.items()
     ]
-    new = [list(enumerate(lattice.words[arc] or NO_WORD for arc in path.arcs)) for path in paths]
     values = np.array([[own[text].scores[name] for name in names] for text in placed])
-    rows = predict_scores(known, values, new).tolist()
-    hyps = [
-        Hypothesis(" ".join(path.words), dict(zip(names, row, strict=True)), {MARK: "yes"})
-        for path, row in zip(paths, rows, strict=True)
+    return [
+        dict(zip(names, row, strict=True)) for row in predict_scores(known, values, new).tolist()
     ]
-    return replace(nbest, hyps=(*nbest.hyps, *hyps))
 
 
 def fill_slots(text: str, columns: Sequence[int], slots: int) -> list[Place]:

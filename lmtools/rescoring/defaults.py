@@ -15,7 +15,7 @@ from lmtools.evaluate.fit import are_positive
 from lmtools.rescoring.features import NEAR, ScoreColumns, components, summed
 from lmtools.rescoring.tuning_options import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
-from lmtools.types import PHRASES, NBest
+from lmtools.types import EAR, PHRASES, NBest
 
 PREFIX = "default:"
 GIVEN = ("words", "rank", PHRASES)  # what no list need have
@@ -32,6 +32,8 @@ DEFAULTS = {
     # word of the glossary more if log r is less than the weight (docs/phrases.md has its curve)
     PHRASES: {"rank": 1.0, PHRASES: 4.0},
 }
+# those of WHISPER where there is a column EAR, a smaller Whisper's
+WITH_EAR = {"am": 1.0, EAR: 0.8, LM: 0.2, "words": 1.0}
 NEVER = 1000.0  # of NEAR: no new hypothesis wins, since no references say by which margin
 PHRASE_WEIGHT = 4.0  # of PHRASES among the weights of a recogniser
 
@@ -56,20 +58,26 @@ def load_weights(
         raise UserError(
             f"--weights {path}: no such default; give {names}, or a file of lmtools tune"
         )
-    names = [*filter(None, [coming]), *(name for name in columns.values if name != PHRASES)]
+    apart = {PHRASES, EAR} if path == PREFIX + WHISPER else {PHRASES}
+    if EAR in {*columns.values} & apart:
+        known = WITH_EAR
+    names = [*filter(None, [coming]), *(name for name in columns.values if name not in apart)]
     check_columns(names, columns, path)
     scores = components(nbests, path)
     weights = {names[0] if name == LM else name: weight for name, weight in known.items()}
     if PHRASES in columns.values:
         weights, names = {PHRASES: PHRASE_WEIGHT, **weights}, [*names, PHRASES]
-    if missing := [name for name in known if name not in {*scores, LM, *GIVEN}]:
+    if missing := [name for name in known if name not in {*scores, LM, EAR, *GIVEN}]:
         raise UserError(
             f"--weights {path}: the lists have no score {missing[0]!r}; give lists of lmtools"
             " decode, or tune weights with lmtools tune"
         )
     texts = [name for name in ("words", "rank") if name in weights]
+    heard = [EAR] * (EAR in weights)
     weights = {NEAR: NEVER, **weights}
-    features = {name: weights.get(name, 0.0) for name in dict.fromkeys([*scores, *names, *texts])}
+    features = {
+        name: weights.get(name, 0.0) for name in dict.fromkeys([*scores, *names, *heard, *texts])
+    }
     return Weights(
         metric="wer",
         features=features,

@@ -207,7 +207,7 @@ def gather(
     table = {
         name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own_scores
     }
-    if not own_scores:
+    if not {*own_scores} - {NEAR}:
         table["rank"] = ranks(nbests)
     table |= columns
     if "rank" in derived and "rank" not in table:

@@ -1,14 +1,22 @@
 """The margin by which a new hypothesis, which no first pass had, must win: searched on dev, where
-it has to save errors beyond doubt, or else none ever wins.
+it has to save errors beyond doubt, or else none ever wins; and the log of those that won.
 """
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from lmtools.base.atomic import atomic_text
 from lmtools.rescoring.envelope import sweep
 from lmtools.rescoring.features import NEAR, Features, best, own_hypotheses
+from lmtools.types import TOTAL, Hypothesis, NBest
 
 SURE = 2.0  # standard errors (root of the sum of squared changes by list) that must be saved
 NEVER = 200.0  # times the greatest difference of totals in a list: by that none wins
+SOURCE = "source"  # extra of a hypothesis: the lists that had it first, or what proposed it
+MARKS = ("recombined", "substituted")  # extras of new hypotheses that have no SOURCE
 
 
 def find_margin(rest: np.ndarray, features: Features, gains: np.ndarray) -> dict:
@@ -39,3 +47,46 @@ def find_margin(rest: np.ndarray, features: Features, gains: np.ndarray) -> dict
     end = ends[place] if np.isfinite(ends[place]) else 2 * begins[place] + 1
     margin = float(begins[first] + end) / 2
     return {**note, "with": float(kept.sum() + gained[place]), "margin": margin}
+
+
+def join_new(nbest: NBest, new: Sequence[Hypothesis]) -> NBest:
+    """Return a list with new hypotheses behind its own: their NEAR is -1, of own ones 0 unless
+    they have one; what `lmtools network recombine` added before counts as new, too.
+    """
+    marked = ((hyp, -1.0 if MARKS[0] in hyp.extra else 0.0) for hyp in nbest.hyps)
+    known = (hyp.with_scores({**hyp.scores, NEAR: hyp.scores.get(NEAR, n)}) for hyp, n in marked)
+    more = (hyp.with_scores({**hyp.scores, NEAR: -1.0}) for hyp in new)
+    return replace(nbest, hyps=(*known, *more))
+
+
+class Change(NamedTuple):
+    """A new hypothesis that was chosen: the own one that would be else, by how much it lost."""
+
+    utt: str
+    first: str
+    chosen: str
+    source: str
+    margin: float
+
+
+def find_changes(lists: Iterable[NBest]) -> Iterator[Change]:
+    """Yield the new hypotheses that rescored lists have chosen."""
+    for nbest in lists:
+        if not nbest.hyps or nbest.hyps[0].scores.get(NEAR, 0.0) >= 0:
+            continue
+        chosen = nbest.hyps[0]
+        own = next((hyp for hyp in nbest.hyps if hyp.scores[NEAR] >= 0), Hypothesis(""))
+        source = chosen.extra.get(SOURCE) or next(
+            (mark for mark in MARKS if mark in chosen.extra), "new"
+        )
+        margin = chosen.scores[TOTAL] - own.scores.get(TOTAL, 0.0)
+        texts = {"first": own.text, "chosen": chosen.text}
+        yield Change(nbest.utt, **texts, source=source, margin=margin)
+
+
+def write_changes(changes: Sequence[Change], path) -> None:
+    """Write changes as a table with tabs, a head first."""
+    with atomic_text(path) as out:
+        out.write("utt\tfrom\tto\tsource\tmargin\n")
+        for utt, first, chosen, source, margin in changes:
+            out.write(f"{utt}\t{first}\t{chosen}\t{source}\t{margin:.4f}\n")

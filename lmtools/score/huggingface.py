@@ -11,7 +11,8 @@ from torch import Tensor
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
-from lmtools.base.specs import AS_IT_IS, HF, LMSpec
+from lmtools.base.specs import HF, LMSpec
+from lmtools.models.adapters import hash_adapter, merge_adapter
 from lmtools.models.base import Trunk
 from lmtools.models.device import (
     PRECISIONS,
@@ -35,10 +36,12 @@ class HuggingFace(Scorer):
     """Model of transformers; tokenisation is the model's own, with its boundary tokens."""
 
     forms = True
+    engines = False  # its products may be prepared ones (lmtools.models.engine)
+    slides = False  # texts longer than the positions are read in windows
 
     def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
         self.spec, self.device = spec, choose_device(computing.device)
-        self.precision = resolve_precision(computing.precision, self.device)
+        self.precision = resolve_precision(computing.precision, self.device, self.engines)
         self.rows = batch_rows(computing.rows, self.device)
         self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
         self.intact, self.frame = spec.intact, find_frame(tokenizer)
@@ -46,10 +49,12 @@ class HuggingFace(Scorer):
         self.config = model.config.get_text_config()
         positions = getattr(self.config, "max_position_embeddings", None)
         self.longest = min(positions or tokenizer.model_max_length, tokenizer.model_max_length)
+        if spec.adapter:
+            merge_adapter(self.model, spec.adapter)
         self.signature = {
             "lm": f"hf-{model.config.model_type}" + ("-intact" if spec.intact else ""),
             "model": hash_directory(spec.lm.removeprefix(HF))[:16],
-            **({"form": spec.form} if spec.form != AS_IT_IS else {}),
+            **({"adapter": hash_adapter(spec.adapter)[:16]} if spec.adapter else {}),
             **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
 
@@ -61,7 +66,7 @@ class HuggingFace(Scorer):
         if not texts:  # which the tokenizer does not take
             return []
         encoded = self.encode_texts([self.write(text) for text in texts])
-        for text, ids in zip(texts, encoded, strict=True):
+        for text, ids in zip(texts, [] if self.slides else encoded, strict=not self.slides):
             self.check_length(text, ids, 2)
         return encoded
 
@@ -76,7 +81,9 @@ class HuggingFace(Scorer):
         heads = list(dict.fromkeys(head for head, _ in joined))
         known = dict(zip(heads, self.encode_texts(heads), strict=True))
         sentences = self.encode_texts([whole for _, whole in joined])
-        for (_, whole), ids in zip(joined, sentences, strict=True):
+        for (_, whole), ids in zip(
+            joined, [] if self.slides else sentences, strict=not self.slides
+        ):
             self.check_length(whole, ids, 2)
         pairs = zip(joined, sentences, strict=True)
         return [(count_common(known[head], ids), ids) for (head, _), ids in pairs]

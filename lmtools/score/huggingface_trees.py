@@ -11,17 +11,27 @@ from torch import Tensor, nn
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import HF, LMSpec
-from lmtools.models.device import PRECISIONS, autocast
+from lmtools.models.adapters import find_linear
+from lmtools.models.device import PRECISIONS, autocast, resolve_precision
+from lmtools.models.engine import describe_engine, pack_linear, prepare_output, resolve_engine
 from lmtools.models.huggingface import find_boundaries, first_id, load_pretrained
 from lmtools.models.outputs import Softmax
 from lmtools.models.outputs.base import in_precision
-from lmtools.score.huggingface import HuggingFace, HuggingFaceMasked
-from lmtools.score.trees import SentenceTree, cut_parts, plan_pairs, score_nodes, tree_sizes
+from lmtools.score.huggingface import LOGITS, HuggingFace, HuggingFaceMasked
+from lmtools.score.trees import (
+    SentenceTree,
+    cut_parts,
+    plan_pairs,
+    plan_trees,
+    score_nodes,
+    tree_sizes,
+)
 
 # by which names models say how many tokens their layers see
 SPANS = ("sliding_window", "window_size", "attention_chunk_size")
 # tokens of a tree, before sharing, to the rows of a batch; what a sentence adds to it, as a guess
 TREE, ADDED = 2, 8
+TOGETHER = 1024  # tokens of lists, before sharing, that are one tree where they share enough
 BETWEEN = -1  # between source and target; no id of a tokenizer, which may read </s> in a text
 
 
@@ -35,7 +45,7 @@ class HuggingFaceTree(HuggingFace):
     scaled) score each sentence by itself.
     """
 
-    kind = "perplexity"
+    kind, engine = "perplexity", "torch"
 
     def share(self, trunk: nn.Module, bias: str, *more: nn.Module) -> None:
         """Try trees with the model's `trunk`, whose states its head makes logits of, to which the
@@ -52,6 +62,13 @@ class HuggingFaceTree(HuggingFace):
         self.shares = True
         self.shares = self.try_sharing()
         if not self.shares:
+            return
+        if self.engine == "prepared":
+            self.output = prepare_output(self.output, self.precision)
+            if self.precision == "int8":  # of the output matrix: layers in int8 lose too much
+                self.precision = resolve_precision("auto", self.device)
+            find_linear(self.model)
+            pack_linear(trunk, self.precision)
             return
         self.output = in_precision(self.output, PRECISIONS[self.precision])
         for part in (trunk, *more):
@@ -102,16 +119,30 @@ class HuggingFaceTree(HuggingFace):
 
 
 class HuggingFaceCausal(HuggingFaceTree):
-    """log p of each token after the first one (beginning or end of text), and of the end."""
+    """log p of each token after the first one (beginning or end of text), and of the end. What
+    does not fit the positions is read in overlapping windows, each token where it has most context.
+    """
+
+    engines = slides = True
 
     def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
         super().__init__(model, tokenizer, spec, computing)
         self.begin, self.end = find_boundaries(model.config, tokenizer, self.source)
         spans = (getattr(self.config, name, None) for name in SPANS)
         self.span = min((span for span in spans if isinstance(span, int)), default=self.longest)
+        self.longest -= 2
+        self.engine = resolve_engine(computing.engine, self.precision, self.device)
         # some of transformers' classes name no base model
-        trunk = model.get_decoder() if model.base_model is model else model.base_model
-        self.share(trunk, "")
+        self.share(model.get_decoder() if model.base_model is model else model.base_model, "")
+        if self.shares:
+            self.signature |= describe_engine(self.engine, self.precision)
+        elif self.precision == "int8":
+            raise UserError(
+                f"{self.source}: no int8 for {model.config.model_type}, whose logits are not its"
+                " last states times a matrix; use bfloat16 or float32"
+            )
+        else:
+            self.longest = min(self.longest, max(2, LOGITS // self.config.vocab_size))
 
     def examples(self, ids):
         sentences = ids, (*ids[:2], *ids[:3]), ids[4:6]
@@ -121,18 +152,46 @@ class HuggingFaceCausal(HuggingFaceTree):
         """Return a guess, equal for all where beginnings are shared, to keep the lists' order."""
         return ADDED if self.shares else len(sentence) + 1
 
+    def plan_trees(self, sentences):
+        if not self.shares:
+            return []
+        return plan_trees(sentences, TOGETHER, min(self.longest, self.span - 1))
+
     def token_log_probs(self, sentences):
+        cuts = [self.windows(sentence) for sentence in sentences]
+        parts = [
+            s[begin:end] for s, c in zip(sentences, cuts, strict=True) for begin, end, _, _ in c
+        ]
+        values = iter(self.score_parts(parts))
+        return [np.concatenate([next(values)[first:last] for _, _, first, last in c]) for c in cuts]
+
+    def score_parts(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """Score sentences that fit the positions."""
         if not self.shares:
             return self.from_logits(sentences)
         scores: list[np.ndarray] = []
         for part in cut_parts(tree_sizes(sentences), TREE * self.rows):
             near = max(map(len, sentences[part])) < self.span
-            scores += (self.from_tree if near else self.from_logits)(sentences[part])
+            scores += (self.from_tree if near else self.from_states)(sentences[part])
         return scores
 
     @torch.inference_mode()
     def from_tree(self, sentences):
         return self.score_tree(sentences)
+
+    @torch.inference_mode()
+    def from_states(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """Score sentences that reach beyond what a layer sees, each by itself, by the trunk's own
+        attention; the logits of a block of the vocabulary exist at a time.
+        """
+        scores = []
+        for sentence in sentences:
+            ids = torch.tensor([[self.begin, *sentence, self.end]], device=self.device)
+            with autocast(self.device, self.precision):
+                states = self.trunk(input_ids=ids[:, :-1], use_cache=False).last_hidden_state[0]
+            heads = states.to(PRECISIONS[self.precision])
+            scores.append(self.output.log_prob(heads, ids[0, 1:]).double().cpu().numpy())
+        return scores
 
     def from_logits(self, sentences):
         ids, real = self.pad([(self.begin, *s, self.end) for s in sentences], self.end)

@@ -37,17 +37,21 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
     `pairs` of texts need each other.
     """
     spec = LMSpec.parse(spec) if isinstance(spec, str) else spec
+    if spec.adapter and find_loader(spec.lm) is not load_foreign:
+        raise UserError(f"{spec.lm}: adapters are of Hugging Face models; leave adapter= out")
     scorer = load_kind(spec, computing)
     if spec.pairs and not scorer.pairs:
         raise UserError(
             f"{spec.lm}: no translation model, so it reads no source; leave --source out"
         )
     scorer = scorer.with_oov_penalty(spec.oov_penalty)
-    if spec.form != AS_IT_IS and not scorer.forms:
-        raise UserError(
-            f"{spec.lm}: reads text as `lmtools train` or `lmtools ngram` saw it; leave"
-            f" form={spec.form} out"
-        )
+    if spec.form != AS_IT_IS:
+        if not scorer.forms:
+            raise UserError(
+                f"{spec.lm}: reads text as `lmtools train` or `lmtools ngram` saw it; leave"
+                f" form={spec.form} out"
+            )
+        scorer.signature = {**scorer.signature, "form": spec.form}
     if spec.prompt:
         from lmtools.score.prompts import Prompts, PromptScorer
 
@@ -99,8 +103,8 @@ def load_foreign(spec: LMSpec, computing: Computing) -> Scorer:
     from lmtools.score.huggingface_trees import load_huggingface
 
     refuse_options(spec, UNTRAINED, UNNORMALISED.format("a Hugging Face"))
-    if computing.engine in ("prepared", "onnx"):
-        raise UserError(f"{spec.lm}: a Hugging Face model runs in torch; leave --engine out")
+    if computing.engine == "onnx":
+        raise UserError(f"{spec.lm}: onnx is of models of `lmtools train`; leave --engine out")
     return load_huggingface(spec, computing)
 
 

@@ -1,11 +1,14 @@
 """The second pass: language models, loaded once, choose among the alternatives of each segment."""
 
 import contextlib
+import itertools
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from lmtools.api.lm import LM, load
 from lmtools.api.weights import rescore
@@ -19,8 +22,9 @@ from lmtools.rescoring.defaults import OF_WHISPER, PREFIX, WHISPER, is_default
 from lmtools.rescoring.features import DERIVED, summed
 from lmtools.rescoring.risk import posterior
 from lmtools.rescoring.weights import Weights
+from lmtools.score.lists import WRITTEN
 from lmtools.text.normaliser import parse_normaliser
-from lmtools.types import PHRASES, TOTAL, NBest
+from lmtools.types import EAR, PHRASES, TOTAL, NBest, ScoreTable
 
 ENGLISH = ("en-books-4gram", "en-small")  # the first that is installed is taken without --lm
 NAMED = re.compile(r"([\w.-]+)=(.+)")  # NAME=LM
@@ -35,8 +39,8 @@ def find_english() -> list[str]:
 
 
 class SecondPass:
-    """Language models by name, weights, and perhaps a glossary; nothing of them changes a list if
-    there is neither model nor glossary. UserError for what cannot be loaded or does not fit.
+    """Language models by name, weights, and perhaps a glossary and an ear; nothing of them changes
+    a list if there is none of them. UserError for what cannot be loaded or does not fit.
     """
 
     def __init__(
@@ -45,7 +49,9 @@ class SecondPass:
         weights=None,
         phrases=None,
         normaliser: str = WRITING,
+        ear=None,
     ):
+        self.ear = ear
         self.normalise = parse_normaliser(normaliser)
         self.written, self.told = normaliser, set()
         specs = dict(lms if isinstance(lms, Mapping) else map(name_model, lms))
@@ -58,7 +64,7 @@ class SecondPass:
         self.glossary = None
         if phrases is not None:
             self.glossary = open_door("phrases", "column:find_glossary", "--phrases")(phrases)
-        self.columns = match_columns(specs, self.weights)
+        self.columns = match_columns(specs, self.weights, ear is not None)
         self.lms: dict[str, LM] = {
             name: lm if isinstance(lm, LM) else load(lm) for name, lm in specs.items()
         }
@@ -69,7 +75,7 @@ class SecondPass:
     @property
     def active(self) -> bool:
         """Return whether it can change a text."""
-        return bool(self.lms) or self.glossary is not None
+        return bool(self.lms) or self.glossary is not None or self.ear is not None
 
     @property
     def signature(self) -> dict:
@@ -80,21 +86,23 @@ class SecondPass:
             "weights": weights if isinstance(weights, str) else dict(weights.features),
             "normaliser": self.written,
             "phrases": digest({"all": repr(self.glossary)}) if self.glossary else "",
+            **({EAR: self.ear.signature} if self.ear else {}),
         }
 
     def describe(self) -> str:
         """Return what it consists of, in a line."""
         weights = self.weights if isinstance(self.weights, str) else self.weights.dev.path
         parts = [*self.lms, *["a glossary"] * (self.glossary is not None)]
+        parts += ["a second ear"] * (self.ear is not None)
         return f"{' and '.join(parts)}, weights {weights}"
 
     def names_session(self, name: str | None) -> bool:
         """Return whether the glossary has phrases of a session or speaker of this name."""
         return self.glossary is not None and name in self.glossary.own
 
-    def choose(self, lists: Sequence[NBest]) -> list[NBest]:
+    def choose(self, lists: Sequence[NBest], sounds: Sequence = ()) -> list[NBest]:
         """Return lists, none empty, with the best hypothesis first and its total among its
-        scores.
+        scores; `sounds` are what the ear hears of each, samples (N,) at its rate.
         """
         lists = [self.rewrite(nbest) for nbest in lists]
         with self.saying():
@@ -102,7 +110,18 @@ class SecondPass:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # doubts about a set, which some seconds are not
             columns = {column: tables[name] for column, name in self.columns.items()}
+            if self.ear is not None:
+                columns[EAR] = self.hear(lists, sounds)
             return rescore(lists, self.weights, columns, phrases=self.glossary_of(lists))
+
+    def hear(self, lists: Sequence[NBest], sounds: Sequence) -> ScoreTable:
+        """Return the ear's column; a list of one hypothesis, with nothing to choose, has 0."""
+        log_prob, tokens = {}, {}
+        for nbest, samples in itertools.zip_longest(lists, sounds):
+            texts = [hyp.display for hyp in nbest.hyps]
+            heard = self.ear.score(texts, samples) if len(texts) > 1 else [(0.0, 1)] * len(texts)
+            log_prob[nbest.utt], tokens[nbest.utt] = map(np.array, zip(*heard, strict=True))
+        return ScoreTable(log_prob, tokens, {**self.ear.signature, **WRITTEN})
 
     def glossary_of(self, lists: Sequence[NBest]):
         """Return the glossary with the phrases of these lists alone, which may be none."""
@@ -137,13 +156,18 @@ def name_model(lm: str) -> tuple[str, str]:
     return re.sub(r"[^\w.-]", "-", Path(lm.partition(",")[0]).name) or "lm", lm
 
 
-def match_columns(specs: Mapping[str, str], weights) -> dict[str, str]:
-    """Return the model of each column that the weights have; UserError where one lacks the
-    other.
+def match_columns(specs: Mapping[str, str], weights, ear: bool) -> dict[str, str]:
+    """Return the model of each column that the weights have, but for the `ear`; UserError where one
+    lacks the other.
     """
     if is_default(weights):
+        if ear and not specs:
+            raise UserError("--ear: default weights need a language model; give --lm, or --weights")
         return {name: name for name in specs}
-    columns = [name for name in weights.features if name not in OWN]
+    if ear != (EAR in weights.features):
+        cause = f"have {'no' if ear else 'a'} column {EAR!r}"
+        raise UserError(f"--ear: the weights {cause}; give what `lmtools tune` had")
+    columns = [name for name in weights.features if name not in {*OWN, EAR}]
     bases = {summed(name) for name in columns}
     if len(bases) == len(specs) == 1:
         return dict.fromkeys(columns, next(iter(specs)))
@@ -161,8 +185,6 @@ def share_confidence(nbest: NBest) -> list[tuple[str, float]]:
     """
     if "networks" not in find_doors() or TOTAL not in nbest.hyps[0].scores:
         return []
-    import numpy as np
-
     build = open_door("networks", "lists:build_network", "confidences")
     totals = np.array([hyp.scores[TOTAL] for hyp in nbest.hyps])
     network = build(nbest, posterior(totals, 1.0), "best")

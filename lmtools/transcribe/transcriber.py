@@ -46,7 +46,9 @@ class Transcriber:
     models, each as `lmtools.load` takes it or NAME=LM, or loaded ones by name; by default the
     installed English 4-gram, if any, and without any the text is the recogniser's own. `weights`
     are those of `lmtools tune`, or their path, or default ones; `phrases` a glossary, as of
-    `lmtools.rescore`. UserError for what cannot be loaded, or does not fit.
+    `lmtools.rescore`; `ear` a second recogniser, as of `lmtools.listen`, or a loaded one, whose
+    scores of the alternatives are the column `ear`. UserError for what cannot be loaded, or does
+    not fit.
     """
 
     def __init__(
@@ -59,13 +61,18 @@ class Transcriber:
         opts: Sequence[str] = (),
         device: str = "auto",
         normaliser: str = WRITING,
+        ear=None,
     ):
         self.asr = find_asr(asr)
         make = open_door("decode", "recognisers:make_recogniser", "transcribe")
         recogniser = make(self.asr, opts, device)
         self.english = lm is None  # a model that no other language is for
         lm = find_english() if self.english else lm
-        self.second = SecondPass(lm, weights, phrases, normaliser)
+        if isinstance(ear, str):
+            ear = open_door("ears", "listening:listen", "--ear")(ear, device)
+        if ear is not None and ear.rate != recogniser.rate:
+            raise UserError(f"--ear: hears {ear.rate} Hz, not {recogniser.rate}; give another")
+        self.second = SecondPass(lm, weights, phrases, normaliser, ear=ear)
         self.recogniser = recogniser.load()
         sign = open_door("decode", "recognisers:sign_recogniser", "transcribe")
         self.sign = partial(sign, self.asr, recogniser)
@@ -99,7 +106,6 @@ class Transcriber:
         whole = None
         if progress is not None:
             whole = open_door("decode", "audio:measure_sound", "transcribe")(source, where) or None
-            rewind(source)
         windows = []
         for window in self.hear(source, where, language=language, prompt=prompt):
             windows.append(window)
@@ -121,8 +127,9 @@ class Transcriber:
         """
         if self.second.names_session(prompt):
             name, prompt = prompt, None
-        stream = open_door("decode", "audio:stream_samples", "transcribe")
+        stream = open_door("decode", "audio:SoundStream", "transcribe")
         blocks = stream(source, self.recogniser.rate, where)
+        blocks = blocks if blocks.again else iter(blocks)
         for window in listen(
             self.recogniser, blocks, language=language, prompt=prompt, state=state
         ):
@@ -136,7 +143,8 @@ class Transcriber:
             ids = (f"{name}-{round(100 * one.start):07}" for one in segments)
             lists = [NBest(utt, one.hyps) for utt, one in zip(ids, segments, strict=True)]
             try:
-                pairs = zip(segments, self.second.choose(lists), strict=True)
+                sounds = [window.sound_of(one) for one in segments] if self.second.ear else ()
+                pairs = zip(segments, self.second.choose(lists, sounds), strict=True)
                 texts = tuple(self.write_segment(window, one, best) for one, best in pairs)
             except Exception as error:  # whatever is wrong with it, the first pass is there
                 fallback = one_line(error)
@@ -191,11 +199,6 @@ def find_asr(asr: str | None) -> str:
     if not asr.startswith(WHISPER):
         raise UserError(f"--asr {asr}: has no segments of recordings; give whisper:DIR")
     return asr
-
-
-def rewind(source) -> None:
-    if hasattr(source, "seek"):
-        source.seek(0)
 
 
 def join_windows(windows: Sequence[HeardWindow], language: str) -> Transcript:

@@ -39,6 +39,8 @@ def arguments(parser):
     )
     takes = {"action": "append", "default": None, "required": False, "metavar": "[NAME=]LM"}
     add_lm(parser, **takes, help=help_text)
+    help_text = "second recogniser, which scores the alternatives (whisper:DIR, docs/ears.md)"
+    parser.add_argument("--ear", metavar="whisper:DIR", help=help_text)
     help_text = "weights that `lmtools tune` wrote (default: default:whisper, which need no tuning)"
     parser.add("--weights", metavar="F.json", help=help_text)
     help_text = "how hypotheses are written for language models (default: librispeech)"
@@ -63,7 +65,7 @@ def run(args) -> int:
     lms = [] if args.lm == [NO_LM] else args.lm
     transcriber = Transcriber(
         args.asr, lms, args.weights, args.phrases,
-        opts=args.opts, device=args.device, normaliser=args.normaliser,
+        opts=args.opts, device=args.device, normaliser=args.normaliser, ear=args.ear,
     )  # fmt: skip
     say(f"recogniser {transcriber.asr}; {describe(transcriber, args.lm)}")
     done = transcribe_all(args.input, args.out, transcriber, formats)

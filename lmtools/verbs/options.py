@@ -91,6 +91,10 @@ GROUPS: dict[str, dict[str, dict]] = {
             "METRIC", "the metric to compute (default: %(default)s)", type=n.metric, default="wer"
         ),
         "--depth": value("N", "use only the first N hypotheses of each list", type=n.positive),
+        "--free": switch(
+            "take any answer of the model, not only what the words of a list can build; answers far"
+            " from every hypothesis are left out"
+        ),
         "--max-ngram-order": value(
             "N",
             "for neural LMs: merge histories that end in the same N-1 words (default: none)",
@@ -188,7 +192,8 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--lm": value(
             "DIR",
             "language model: a model directory, an installed model, a KenLM or ARPA file, hf:DIR,"
-            " or a mixture mix:LM=W,LM=W; LM,option=value,... sets options (see --help-all)",
+            " gguf:FILE, a server's http://HOST:PORT/v1, or a mixture mix:LM=W,LM=W;"
+            " LM,option=value,... sets options (see --help-all)",
             required=True,
         )
     },

@@ -15,10 +15,13 @@ from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import FORMATS, kaldi_text, read, write
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.defaults import PREFIX, TUNE, WHISPER, load_weights
+from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import rescore_lists, warn_empty
+from lmtools.rescoring.margins import find_changes, write_changes
 from lmtools.rescoring.signing import sign
 from lmtools.rescoring.systems import of_system, read_scores
+from lmtools.types import TOTAL
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
@@ -37,6 +40,7 @@ OTHERS = (
     "nemo",
     "wenet",
 )
+CHANGES = ".changes"  # behind the name of the output, of new hypotheses that won
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
 EXAMPLES = (
@@ -55,7 +59,9 @@ def arguments(parser):
     parser.add("--weights", required=True, metavar="F.json", help=help_text)
     help_text = (
         "chosen hypotheses to write, as Kaldi text; - prints them. If the lists keep what the"
-        f" recogniser wrote (case, punctuation), OUT{WRITTEN} has the same in its writing"
+        f" recogniser wrote (case, punctuation), OUT{WRITTEN} has the same in its writing."
+        f" If the lists have new hypotheses (the score `near`), OUT{CHANGES} lists those that"
+        " won: utt, from, to, source, margin"
     )
     parser.add("--out", help=help_text)
     help_text = "also write the lists in their new order, with all scores and their `total`"
@@ -180,8 +186,22 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     kaldi_text.write(chosen, out)
     before = "" if system is None else f"{system}: "
     spelled = args.phrases and parse_phrases(args.phrases).spelling
+    messages += write_new(lists, out)
     messages += write_written(nbests, lists, out, spelled=spelled)
     say_lines(before + line for line in messages)
+
+
+def write_new(lists, out):
+    """Write which new hypotheses were chosen, where lists have some, beside `out`; what to tell."""
+    if not any(NEAR in hyp.scores for nbest in lists for hyp in nbest.hyps):
+        return []
+    if is_stream(out) or not all(TOTAL in nbest.hyps[0].scores for nbest in lists if nbest.hyps):
+        return [
+            f"{CHANGES[1:]}: new hypotheses that won are listed only beside a file, by --scores"
+        ]
+    changes = [*find_changes(lists)]
+    write_changes(changes, f"{out}{CHANGES}")
+    return [f"{out}{CHANGES}: {len(changes)} new hypotheses won"]
 
 
 def write_written(nbests, lists, out, spelled):

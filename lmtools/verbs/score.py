@@ -93,7 +93,8 @@ def run(args):
             sources = read_prompts(spec, sources, each.written)
             given = {"sources": sources, "written": each.written, "shard": each.shard or WHOLE}
             reads = [each.nbest, *find_paths(spec.lm)]
-            reads += filter(None, (each.source, each.source_lines, spec.prompt))
+            more = (each.source, each.source_lines, spec.prompt, spec.adapter)
+            reads += filter(None, more)
             whole = contextlib.nullcontext([each.out])
             with writing_part(each, each.out, reads) if each.shard else whole as part:
                 totals = part and score_lists(lists, part[0], spec, fill(Computing, each), **given)

@@ -82,10 +82,7 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
     copy of the output layer with a prepared matrix; other layers stay as they are.
     """
     trunk = lm.trunk
-    for parent in trunk.modules():
-        for name, child in parent.named_children():
-            if type(child) is nn.Linear:
-                setattr(parent, name, make_linear(child.weight, child.bias, precision))
+    pack_linear(trunk, precision)
     if isinstance(trunk, Transformer) and precision == "float32":
         # in bfloat16 it would leave out a rounding and change bits, for a hundredth of the time
         for block in [module for module in trunk.modules() if isinstance(module, TransformerBlock)]:
@@ -93,6 +90,14 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
         if trunk.head_dense is not None:
             fuse_gelu(trunk, "head_dense", "head_activation")
     return prepare_output(lm.output, precision)
+
+
+def pack_linear(trunk: nn.Module, precision: str) -> None:
+    """Replace the linear layers of a module by prepared ones."""
+    for parent in list(trunk.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is nn.Linear:
+                setattr(parent, name, make_linear(child.weight, child.bias, precision))
 
 
 def fuse_gelu(parent: nn.Module, linear: str, activation: str) -> None:

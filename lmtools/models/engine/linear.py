@@ -116,7 +116,7 @@ class PackedMatrix:
     def enter(self, states: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """Return states (N, D) as the blocks multiply them; in int8 levels and scales."""
         if self.precision == "int8":
-            return quantise_rows(states)
+            return quantise_rows(states.float())
         return states.to(PRECISIONS[self.precision])
 
     def split(self, columns: int) -> Sequence:
@@ -130,7 +130,7 @@ class PackedMatrix:
         """Return h . W[target] (N,) float32 of the values that the blocks multiply."""
         rows = self.weight[targets]
         if self.precision == "int8":
-            quantised = quantise_rows(states), quantise_rows(rows, weight_levels())
+            quantised = quantise_rows(states.float()), quantise_rows(rows, weight_levels())
             states, rows = (levels * scale for levels, scale in quantised)
         return (states.float() * rows.to(states.dtype).float()).sum(-1)
 

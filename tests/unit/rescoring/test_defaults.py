@@ -54,6 +54,16 @@ def test_the_command_chooses_by_them_and_says_so(capsys):
     assert "default:whisper: am 1, new 0.15, words 1.3; with references" in capsys.readouterr().err
 
 
+def test_a_column_of_an_ear_has_weights_of_its_own(capsys):
+    write_lists()
+    with open("ear.txt", "w") as out:
+        out.writelines("0\n" if text == "e" else "-9\n" for text, *_ in HYPS)
+    columns = ("--scores", "new=lm.txt", "ear=ear.txt")
+    assert run("--weights", "default:whisper", *columns) == 0
+    assert kaldi_text.read("out.txt") == {"u": "e"} != {"u": best()}
+    assert "am 1, new 0.2, ear 0.8, words 1; with references" in capsys.readouterr().err
+
+
 def test_python_and_a_model_that_scores_choose_alike(tmp_path, capsys):
     lists = write_lists()
     (tmp_path / "text").write_text("a b c d\ne a b\n" * 9)

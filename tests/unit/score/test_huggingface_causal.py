@@ -177,7 +177,7 @@ def test_products_in_bfloat16(tmp_path):
     model = save(tmp_path, "gemma3")
     found, scorer = score(tmp_path, precision="bfloat16")
     np.testing.assert_allclose(found.log_prob, own_scores(model), rtol=0.03, atol=0.5)
-    assert scorer.shares and scorer.output.weight.dtype == torch.bfloat16
+    assert scorer.shares and scorer.output.matrix(torch.bfloat16).weight is not None
     assert scorer.model.get_input_embeddings().weight.dtype == torch.float32
 
 
@@ -241,3 +241,88 @@ def test_sentences_are_cut_by_their_tokens(tokens):
         some = sentences[part]
         assert len(some) == 1 or sum(len(s) + 1 for s in some) <= tokens
     assert cut_parts([], tokens) == []
+
+
+def peft_adapter(directory, model, **more):
+    """An adapter that peft itself saves of a model, with B drawn; the model with it."""
+    peft = pytest.importorskip("peft", reason="peft is not installed; pip install peft")
+    config = peft.LoraConfig(r=3, lora_alpha=5, task_type="CAUSAL_LM", **more)
+    adapted = peft.get_peft_model(model, config).eval()
+    for name, parameter in adapted.named_parameters():
+        if "lora_" in name:
+            parameter.data.normal_(0, 0.3)
+    adapted.save_pretrained(directory)
+    return adapted
+
+
+@pytest.mark.parametrize(
+    ("family", "more"),
+    [
+        ("gemma3", {"target_modules": "all-linear"}),
+        ("llama", {"target_modules": ["q_proj", "down_proj"], "use_rslora": True}),
+        ("gpt2", {"target_modules": ["c_attn", "c_proj"], "fan_in_fan_out": True}),
+    ],
+)
+def test_an_adapter_of_peft_gives_the_scores_of_peft(family, more, tmp_path):
+    adapted = peft_adapter(tmp_path / "adapter", save(tmp_path / "base", family), **more)
+    found, scorer = score(tmp_path / "base", adapter=str(tmp_path / "adapter"))
+    np.testing.assert_allclose(found.log_prob, own_scores(adapted), rtol=1e-5, atol=1e-3)
+    plain, other = score(tmp_path / "base")
+    assert abs(plain.log_prob - found.log_prob).max() > 0.1
+    assert scorer.signature != other.signature
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"use_dora": True}, "has use_dora, and only plain LoRA is read here; merge it"),
+        ({"peft_type": "IA3"}, "is IA3, and only plain LoRA"),
+        ({"megatron_core": "os"}, None),  # a module that peft would import
+        (None, "not the configuration of an adapter"),
+    ],
+)
+def test_other_adapters_are_refused(change, said, tmp_path):
+    peft_adapter(tmp_path / "a", save(tmp_path, "llama"), target_modules=["q_proj"])
+    path = tmp_path / "a" / "adapter_config.json"
+    path.write_text("[1]" if change is None else json.dumps(json.loads(path.read_text()) | change))
+    if said is None:
+        assert load_scorer(f"hf:{tmp_path}", adapter=str(tmp_path / "a"))
+        return
+    with pytest.raises(UserError, match=said):
+        load_scorer(f"hf:{tmp_path}", adapter=str(tmp_path / "a"))
+
+
+def test_an_adapter_of_another_model_is_refused(tmp_path):
+    peft_adapter(tmp_path / "a", save(tmp_path / "b", "llama"), target_modules=["q_proj"])
+    save(tmp_path / "c", "gpt2")
+    with pytest.raises(UserError, match=r"updates model\.layers\.0.* has no such layer; give the"):
+        load_scorer(f"hf:{tmp_path / 'c'}", adapter=str(tmp_path / "a"))
+    with pytest.raises(UserError, match="adapters are of Hugging Face models"):
+        load_scorer("lm.arpa", adapter=str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
+def test_texts_longer_than_the_positions_slide(family, tmp_path):
+    """Each token where it has most context: windows of 10 tokens, their beginnings 5 apart."""
+    model = save(tmp_path, family)
+    scorer = load_scorer(f"hf:{tmp_path}")
+    scorer.longest = 10
+    ids = tuple(3 + i * i % 8 for i in range(18))
+    (found,) = scorer.log_probs([ids])
+    wanted = []
+    for begin, end, first, last in scorer.windows(ids):
+        row = torch.tensor([[1, *ids[begin:end], 2]])
+        with torch.inference_mode():
+            logs = model(row).logits[0].log_softmax(-1)
+        wanted += [float(logs[i, row[0, i + 1]]) for i in range(first, last)]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_output_matrix_in_int8(tmp_path):
+    model = save(tmp_path, "gemma3")
+    found, scorer = score(tmp_path, precision="int8")
+    np.testing.assert_allclose(found.log_prob, own_scores(model), rtol=0.03, atol=0.5)
+    assert scorer.signature["precision"] == "int8"
+    save(tmp_path, "gemma2")
+    with pytest.raises(UserError, match="no int8 for gemma2"):
+        load_scorer(f"hf:{tmp_path}", precision="int8")

@@ -16,6 +16,7 @@ import pytest
 import lmtools
 from lmtools.cli import main
 from lmtools.decode import recognisers
+from lmtools.ears import ctc, listening
 from lmtools.transcribe import transcriber
 from lmtools.transcribe.second import SecondPass
 
@@ -135,6 +136,37 @@ def test_a_fault_of_the_second_pass_leaves_the_first(home, ngram, monkeypatch, c
     assert found.fallback == "all gone" and found.text.startswith("we see the see a blue fins")
 
 
+class FakeEar:
+    """Hears the first texts of the fake windows, and half the loudest sound."""
+
+    rate, signature = 16_000, {"ear": "fake"}
+
+    def __init__(self, *_):
+        self.asked = []
+
+    def load(self):
+        return self
+
+    def score(self, texts, samples):
+        assert set(samples) == {0.5}
+        self.asked.append((texts, len(samples)))
+        return [ctc.Heard(-20.0 * ("sea." in text or "finch" in text), 4) for text in texts]
+
+
+def test_an_ear_hears_each_segment(home, ngram, monkeypatch, capsys):
+    record(home / "a.wav", 5)
+    ear = FakeEar()
+    made = lmtools.Transcriber("whisper:m", {"lm": lmtools.load(ngram)}, ear=ear)
+    found = made.transcribe("a.wav")
+    assert found.text == "we see the see a blue fins sings" and found.fallback is None
+    texts = ["a blue fins sings", "A blue finch, it sings."]
+    assert ear.asked[1] == (texts, 40_000) and made.signature["second"]["ear"] == ear.signature
+    monkeypatch.setitem(listening.EARS, "fake", FakeEar)
+    assert transcribe("a.wav", "--lm", ngram, "--ear", "fake:x", "--to", "txt") == 0
+    assert "second pass: lm and a second ear, weights default" in capsys.readouterr().err
+    assert Path("o/a.txt").read_text() == "we see the see\na blue fins sings\n"
+
+
 def test_the_name_of_a_session_chooses_its_phrases(home):
     record(home / "a.wav", 5)
     Path("names.jsonl").write_text('{"id": "birds", "phrases": ["blue finch"]}\n')
@@ -220,9 +252,12 @@ def test_a_directory_says_what_it_leaves_out_and_why(home, capsys):
         (["--asr", "vosk:m"], "--asr vosk:m: has no segments of recordings; give whisper:DIR"),
         (["--lm", "nowhere"], "nowhere"),
         (["--weights", "nowhere.json"], "nowhere.json"),
+        (["--ear", "bat:x"], "bat:x: no recogniser that scores texts is called so"),
+        (["--ear", "fake:x", "--lm", "none"], "--ear: default weights need a language model"),
     ],
 )
-def test_what_is_wrong_is_said_before_any_sound_is_heard(home, words, error, capsys):
+def test_what_is_wrong_is_said_before_any_sound_is_heard(home, words, error, monkeypatch, capsys):
+    monkeypatch.setitem(listening.EARS, "fake", FakeEar)
     record(home / "a.wav", 3)
     assert transcribe("a.wav", *words) == 1
     said = capsys.readouterr().err.strip().splitlines()
