@@ -99,6 +99,7 @@ EXTRAS = {
     "soundfile": "asr",
     "av": "asr",
     "tensorboard": "tensorboard",
+    "sklearn": "rerank",
     "starlette": "serve",
     "uvicorn": "serve",
     "wyoming": "serve",

@@ -56,7 +56,7 @@ def test_scores_are_those_of_transformers(kind, home, serve):
     texts = [*TEXTS, ""]
     if kind == "llama-cpp-python":  # which tells of a first token by its text alone
         texts = [text for text in TEXTS if text.isascii()]
-        with pytest.raises(UserError, match="no log-probability of '.', which begins a text; give"):
+        with pytest.raises(UserError, match=r"no log-probability of .+, which begins a text; give"):
             far.log_probs(far.prepare(TEXTS))
     wanted, got = (each.log_probs(each.prepare(texts)) for each in (own, far))
     for one, other in zip(wanted, got, strict=True):
