@@ -108,37 +108,47 @@ CONTAINERS = (
 )
 
 
-def stream_samples(source, rate: int, where: str) -> Iterator[np.ndarray]:
-    """Yield the sound of a file, or of an open binary file, in blocks (N,) float32 in [-1, 1] at
-    `rate`, all channels mixed into one; in constant memory.
+class SoundStream:
+    """The sound of a file, or of an open binary file, as blocks (N,) float32 in [-1, 1] at `rate`,
+    all channels mixed into one; in constant memory. `again`: it can be gone through more than once,
+    as a pipe can not.
 
     Packets that are damaged are passed over, and said. UserError for what holds no sound.
     """
-    import av
 
-    damaged = heard = 0
-    mixer = av.AudioResampler(format="flt", layout="mono", rate=rate)
-    try:
-        with open_media(source) as media:
-            for packet in media.demux(media.streams.audio[0]):
-                try:
-                    frames = packet.decode()
-                except av.FFmpegError:
-                    damaged += 1
-                    continue
-                for frame in frames:
-                    frame.pts = None  # times that jump are no reason to stop
-                    yield from (part.to_ndarray().reshape(-1) for part in mixer.resample(frame))
-                    heard += frame.samples
-            if heard:
-                yield from (part.to_ndarray().reshape(-1) for part in mixer.resample(None))
-    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-        cause = "no sound in it" if isinstance(error, IndexError) else error
-        raise no_audio(where, cause) from None
-    if not heard:
-        raise UserError(f"{where}: no samples there; record it again, or take it out")
-    if damaged:
-        say(f"warning: {where}: {damaged} damaged packets were passed over")
+    def __init__(self, source, rate: int, where: str):
+        self.source, self.rate, self.where, self.told = source, rate, where, False
+        self.again = not hasattr(source, "seekable") or source.seekable()
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        import av
+
+        damaged = heard = 0
+        mixer = av.AudioResampler(format="flt", layout="mono", rate=self.rate)
+        if self.again and hasattr(self.source, "seek"):
+            self.source.seek(0)
+        try:
+            with open_media(self.source) as media:
+                for packet in media.demux(media.streams.audio[0]):
+                    try:
+                        frames = packet.decode()
+                    except av.FFmpegError:
+                        damaged += 1
+                        continue
+                    for frame in frames:
+                        frame.pts = None  # times that jump are no reason to stop
+                        yield from (one.to_ndarray().reshape(-1) for one in mixer.resample(frame))
+                        heard += frame.samples
+                if heard:
+                    yield from (one.to_ndarray().reshape(-1) for one in mixer.resample(None))
+        except (av.FFmpegError, OSError, ValueError, IndexError) as error:
+            cause = "no sound in it" if isinstance(error, IndexError) else error
+            raise no_audio(self.where, cause) from None
+        if not heard:
+            raise UserError(f"{self.where}: no samples there; record it again, or take it out")
+        if damaged and not self.told:
+            self.told = True
+            say(f"warning: {self.where}: {damaged} damaged packets were passed over")
 
 
 def open_media(source):

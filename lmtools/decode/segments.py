@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from lmtools.decode.whisper import DIGITS, HOP, WORDS, Candidate, Whisper
 from lmtools.types import Hypothesis
 
 TICK = 0.02  # seconds between two tokens of time
-DOUBT = 0.8  # probability of a word below which it is searched for others
+DOUBT = 0.95  # probability of a word below which it is searched for others
 AHEAD = 10  # tokens that such a search finds
 NEAR = 5  # tokens after a doubtful word within which its search serves others
 BRANCHES = 6  # beam of such a search
@@ -106,22 +107,20 @@ class WindowSearch:
 
     @cached_property
     def words(self) -> list[SpokenWord]:
-        """The words of the window's own text."""
+        """The words of the window's own text; one that goes on in the next segment is cut."""
         texts = [self.spoken(part) for part in self.parts]
         if not texts:
             return []
-        ends = np.cumsum([len(text) for text in texts])
+        owners = [place for place, text in enumerate(texts) for _ in text]
         words, at = [], 0
         for one in self.align(list(itertools.chain(*texts))):
-            place = int(np.searchsorted(ends, at, side="right"))
+            times = float(one["start"]), float(one["end"]), float(one["probability"])
+            owned = zip(owners[at:], one["tokens"], strict=False)
             at += len(one["tokens"])
-            times = float(one["start"]), float(one["end"])
-            words.append(
-                SpokenWord(
-                    min(place, len(texts) - 1), tuple(one["tokens"]), WORDS(one["word"]), *times,
-                    float(one["probability"]), one["word"],
-                )
-            )  # fmt: skip
+            cut = [(k, [t for _, t in some]) for k, some in itertools.groupby(owned, itemgetter(0))]
+            for place, tokens in cut:
+                text = one["word"] if len(cut) == 1 else self.tokenizer.decode(tokens)
+                words.append(SpokenWord(place, tuple(tokens), WORDS(text), *times, text))
         return words
 
     def word_times(
@@ -208,6 +207,8 @@ def list_texts(
     and with two; all of different words.
     """
     places = [n for n, word in enumerate(window.words) if word.place == place]
+    if not places:  # what is no text in Unicode has no words
+        return [[tuple(window.spoken(window.parts[place]))]]
     begin, stop = places[0], places[-1] + 1
     mine = [one for one in edits if begin <= one.begin and one.stop <= stop][:EDITS]
     pairs = [

@@ -24,6 +24,8 @@ from lmtools.types import Hypothesis
 
 LONGEST = 30  # seconds that the encoder takes
 HOP = 160  # samples of a step of the features
+MARGIN = 2 * HOP  # samples beside a window that its features reach into
+RANGE = 2.0  # below the loudest feature of a recording, what is quieter counts as this
 DIGITS = 4  # of scores
 WIDEST = 80  # beam up to which the search of a short recording goes on until hypotheses are `depth`
 WIDER = 4  # times the beam before, where one did not find enough
@@ -40,7 +42,7 @@ class WhisperOptions:
     """Options of Whisper, which `--opts` sets."""
 
     beam: int = option(20, "width of the search of utterances up to 30 s", least=1)
-    window: int = option(10, "width of the search of windows of longer recordings", least=1)
+    window: int = option(5, "width of the search of windows of longer recordings", least=1)
     depth: int = option(20, "most hypotheses of a list, all with different words", least=1)
     language: str = option("en", "code of the spoken language, or auto to detect it")
 
@@ -182,11 +184,23 @@ class Whisper:
         """Return what the encoder makes of up to LONGEST seconds, and how many steps of HOP samples
         they are.
         """
+        features = self.find_features(samples)
+        return self.encode_features(features), features.shape[1]
+
+    def find_features(self, samples: np.ndarray, before: np.ndarray | Sequence = ()) -> np.ndarray:
+        """Return features (bands, steps) of up to LONGEST seconds of `samples`; MARGIN `before`
+        them and behind them make them those of a window of a longer recording.
+        """
+        first, steps = len(before) // HOP, min(len(samples) // HOP, LONGEST * self.rate // HOP)
+        samples = np.concatenate([before, samples]) if first else samples
+        return self.model.feature_extractor(samples)[:, first : first + steps]
+
+    def encode_features(self, features: np.ndarray, loudest: float = -np.inf):
+        """Return what the encoder makes of features of a recording of that greatest feature."""
         from faster_whisper.audio import pad_or_trim
 
-        steps = min(len(samples) // HOP, LONGEST * self.rate // HOP)
-        features = self.model.feature_extractor(samples)[:, :steps]
-        return self.model.encode(pad_or_trim(features)), steps
+        least = np.float32(loudest - RANGE)
+        return self.model.encode(pad_or_trim(np.maximum(features, least)))
 
     def make_tokenizer(self, language: str, encoded):
         """Return faster-whisper's tokenizer of a language, `auto`: of the one that is heard."""

@@ -1,9 +1,9 @@
 """Recordings of any length: Whisper's windows as the sound comes, in constant memory, each with
 its segments and their alternatives (segments.py).
 
-Where a window begins, what it knows of the words before, what counts as silence, and what is
-decoded again at a higher temperature is as faster-whisper's `transcribe` has it; its features are
-of the window alone.
+What is heard is what faster-whisper's `transcribe` hears with the same beam: where a window begins,
+what it knows of the words before, what counts as silence, what is decoded again at a higher
+temperature, and features that are as loud as in the whole recording.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from lmtools.decode.whisper import (
     HOP,
     LOG_PROB,
     LONGEST,
+    MARGIN,
     NO_SPEECH,
     Whisper,
     WhisperOptions,
@@ -70,14 +71,14 @@ class Window:
 
 
 class Sound:
-    """Samples that come in blocks, of which the last LONGEST seconds are held."""
+    """Samples that come in blocks, of which a window is held, and MARGIN `before` it."""
 
     def __init__(self, blocks: Iterable[np.ndarray], most: int):
-        self.blocks, self.most = iter(blocks), most
-        self.held = np.zeros(0, dtype=np.float32)
+        self.blocks, self.most = iter(blocks), most + MARGIN
+        self.held = self.before = np.zeros(0, dtype=np.float32)
 
     def peek(self) -> np.ndarray:
-        """Return the next samples, as many as a window has, fewer at the end."""
+        """Return the next samples, as many as a window has and MARGIN, fewer at the end."""
         parts, size = [self.held], len(self.held)
         while size < self.most and (block := next(self.blocks, None)) is not None:
             parts.append(np.asarray(block, dtype=np.float32))
@@ -88,7 +89,17 @@ class Sound:
     def skip(self, samples: int) -> None:
         """Leave out the next samples."""
         while samples > 0 and len(self.peek()):
-            samples, self.held = samples - len(self.held), self.held[max(samples, 0) :]
+            self.before = np.concatenate([self.before, self.held[:samples]])[-MARGIN:]
+            samples, self.held = samples - len(self.held), self.held[samples:]
+
+
+def find_loudest(model: Whisper, blocks: Iterable[np.ndarray]) -> float:
+    """Return the greatest feature of a recording."""
+    sound, loudest = Sound(blocks, LONGEST * model.rate), -np.inf
+    while len(samples := sound.peek()) >= HOP:
+        loudest = max(loudest, float(model.find_features(samples, sound.before).max()))
+        sound.skip(LONGEST * model.rate)
+    return loudest
 
 
 def decode_recording(
@@ -99,19 +110,25 @@ def decode_recording(
     prompt: str | None = None,
 ) -> Iterator[Window]:
     """Yield the windows of a recording in order of time; `blocks` are its samples (N,) float32 in
-    [-1, 1] at the model's rate, from its beginning.
+    [-1, 1] at the model's rate, from its beginning. They are read twice, the first time for the
+    loudest sound; of an iterator, which ends, the loudest so far is taken.
 
     `state` is that of the last window that an earlier call yielded: the rest is the same then.
     `prompt` are words that go before the first window.
     """
     options = options or model.options
-    at, told, language = 0, [], options.language
-    sound = Sound(blocks, LONGEST * model.rate)
+    at, told, language, loudest = 0, [], options.language, -np.inf
     if state is not None:
         at, told, language = state["at"], list(state["told"]), state["language"]
-        sound.skip(at * HOP)
+        loudest = state["loudest"]
+    elif not isinstance(blocks, Iterator):
+        loudest = find_loudest(model, blocks)
+    sound = Sound(blocks, LONGEST * model.rate)
+    sound.skip(at * HOP)
     while len(samples := sound.peek()) >= HOP:
-        encoded, steps = model.encode(samples)
+        features = model.find_features(samples, sound.before)
+        steps, loudest = features.shape[1], max(loudest, float(features.max()))
+        encoded = model.encode_features(features, loudest)
         tokenizer = model.make_tokenizer(language, encoded)
         if at == 0 and prompt:
             told = tokenizer.encode(" " + prompt.strip())
@@ -132,13 +149,14 @@ def decode_recording(
         told, at = told[-CONTEXT:], at + ahead
         sound.skip(ahead * HOP)
         rest = len(sound.peek()) >= HOP
+        after = {"at": at, "told": told, "language": language, "loudest": loudest}
         yield Window(
             start=(at - ahead) * HOP / model.rate,
             end=at * HOP / model.rate,
             segments=segments,
             marks=marks,
             language=language,
-            state={"at": at, "told": told, "language": language} if rest else None,
+            state=after if rest else None,
             search=found,
             samples=samples,
         )

@@ -18,7 +18,7 @@ from lmtools.formats import FORMATS, detect, edits, plain
 from lmtools.formats.lists import Side, join_ids
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
-from lmtools.formats.sessions import SessionNames, find_sessions, read_extras
+from lmtools.formats.sessions import join_texts
 from lmtools.formats.texts import KALDI, read_kaldi
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
@@ -115,12 +115,7 @@ def join_sessions(texts: Texts, path: str) -> Texts:
             f"{texts.path}: {said!r} has a reference of its own; leave out --session, or give one"
             " reference a session with --ref"
         )
-    names = SessionNames(path or None, {} if path else read_extras(lists))
-    joined = {}
-    for places in find_sessions(lists, path or None):
-        said = [texts.texts.get(lists[place].utt, "") for place in places]
-        joined[names.of(lists[places[0]].utt)] = " ".join(filter(None, said))
-    return Texts(texts.path, joined)
+    return Texts(texts.path, join_texts(texts.texts, lists, path or None))
 
 
 def same_length(ref: Texts, hyp: Texts) -> None:

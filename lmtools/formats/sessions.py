@@ -27,6 +27,21 @@ def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list
     return list(sessions.values())
 
 
+def join_texts(
+    texts: Mapping[str, str], nbests: Sequence[NBest], path: str | None = None
+) -> dict[str, str]:
+    """Return texts by session, those of its utterances joined in order; sessions are those of
+    `find_sessions`. A session none of whose utterances has a text is not there.
+    """
+    names = SessionNames(path, {} if path else read_extras(nbests))
+    joined = {}
+    for places in find_sessions(nbests, path):
+        utts = [nbests[place].utt for place in places]
+        if said := [texts[utt] for utt in utts if utt in texts]:
+            joined[names.of(utts[0])] = " ".join(filter(None, said))
+    return joined
+
+
 class SessionNames:
     """The session and begin in seconds of each utterance: of a file, else `given`, else by ids."""
 

@@ -189,7 +189,8 @@ def collect_lists(
     spoken: dict = {}
     for (name, place), held in parts["networks"].items():
         spoken.setdefault(name, (None, {}))[1][place] = held.texts
-    refs = {sample.name: sample.refs for sample in samples}
+    # networks of words are of utterances, no words of which are joined
+    refs = {sample.name: sample.refs for sample in samples if not sample.segments}
     systems = {
         name: System(
             tuned,

@@ -24,11 +24,13 @@ from lmtools.evaluate.significance import (
 )
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.formats.scores import hash_lists
+from lmtools.formats.sessions import join_texts
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
+from lmtools.report.sessions import join_lists
 from lmtools.rescoring.features import DERIVED, best, gather, read_columns, summed
 from lmtools.rescoring.lists import check_signatures, weighted_totals
 from lmtools.rescoring.weights import Weights
-from lmtools.types import NBest
+from lmtools.types import SESSION, NBest
 
 SUFFIXES = ("", ".gz", ".xz")
 SEED = 1  # of the bootstrap
@@ -39,23 +41,38 @@ DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Sample:
-    """The N-best lists of one set, with references; `tuned`: its figures flatter."""
+    """The N-best lists of one set, with references; `tuned`: its figures flatter. `segments` are
+    the lists of whose texts those of recordings are joined (sessions.py), if they are.
+    """
 
     name: str
     path: Path
     nbests: tuple[NBest, ...]
     tuned: bool
+    segments: tuple[NBest, ...] = ()
 
     @property
     def refs(self) -> dict[str, str]:
         return {nbest.utt: nbest.ref for nbest in self.nbests}
 
     @property
+    def lists(self) -> tuple[NBest, ...]:
+        """The lists that are in the file."""
+        return self.segments or self.nbests
+
+    def join(self, texts: Mapping[str, str]) -> Mapping[str, str]:
+        """Return texts of the lists as texts of what has the references."""
+        return join_texts(texts, self.segments) if self.segments else texts
+
+    @property
     def size(self) -> str:
-        depths = [len(nbest.hyps) for nbest in self.nbests]
+        depths = [len(nbest.hyps) for nbest in self.lists]
         words = sum(len(ref.split()) for ref in self.refs.values())
         lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
-        return f"{self.name}: {len(depths):,} utterances, {words:,} reference words, {lists}"
+        units = f"{len(self.nbests):,} utterances"
+        if self.segments:
+            units = f"{len(self.nbests):,} recordings of {len(self.segments):,} segments"
+        return f"{self.name}: {units}, {words:,} reference words, {lists}"
 
 
 @dataclass(frozen=True)
@@ -97,8 +114,9 @@ def read_samples(
             raise UserError(
                 f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest"
             )
-        if nbests := read_with_references(path):
-            sets[name] = path, tuple(nbests)
+        nbests, segments = read_with_references(path)
+        if nbests:
+            sets[name] = path, tuple(nbests), tuple(segments)
         else:
             dropped.append(
                 f"{path}: no references in it or in {path.parent}/text, so set {name!r} is left out"
@@ -108,12 +126,19 @@ def read_samples(
             f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with"
             " lmtools convert --ref"
         )
-    tuned = {name for name, (_, nbests) in sets.items() if is_tuned(name, nbests, weights)}
+    tuned = {
+        name
+        for name, (_, nbests, segments) in sets.items()
+        if is_tuned(name, segments or nbests, weights)
+    }
     seen = {key for name in tuned for key in map(list_key, sets[name][1])}
     samples = [
-        Sample(name, path, nbests, name in tuned or not seen.isdisjoint(map(list_key, nbests)))
-        for name, (path, nbests) in sets.items()
-    ]
+        Sample(
+            name, path, nbests,
+            tuned=name in tuned or not seen.isdisjoint(map(list_key, nbests)), segments=segments,
+        )
+        for name, (path, nbests, segments) in sets.items()
+    ]  # fmt: skip
     return tuple(sorted(samples, key=lambda sample: not sample.tuned)), dropped
 
 
@@ -121,15 +146,22 @@ def list_key(nbest: NBest) -> tuple:
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
-def read_with_references(path: Path) -> list[NBest]:
-    """Read the lists in `path` with references, their own or those of `text` beside it."""
+def read_with_references(path: Path) -> tuple[list[NBest], list[NBest]]:
+    """Read the lists in `path` with references, their own or those of `text` beside it; where that
+    has references of sessions, return lists of these and the lists read.
+    """
     nbests = list(jsonl.read(path))
     if not nbests:
         raise UserError(f"{path}: no utterances; write the lists again")
-    if any(nbest.ref is None for nbest in nbests):
-        text = path.parent / "text"
-        return lists.attach_refs(nbests, kaldi_text.read(text), path, text) if text.exists() else []
-    return nbests
+    if all(nbest.ref is not None for nbest in nbests):
+        return nbests, []
+    text = path.parent / "text"
+    if not text.exists():
+        return [], []
+    refs = kaldi_text.read(text)
+    if {nbest.extra.get(SESSION) for nbest in nbests} <= refs.keys():
+        return join_lists(nbests, refs), nbests
+    return lists.attach_refs(nbests, refs, path, text), []
 
 
 def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights | None]) -> bool:
@@ -270,7 +302,7 @@ def measure_set(
     first = {nbest.utt: fill_empty(nbest).hyps[0].text for nbest in sample.nbests}
     texts = {FIRST: first, ORACLE: oracle_texts(sample.nbests, rows, metric)}
     texts |= {
-        name: system.texts[sample.name]
+        name: sample.join(system.texts[sample.name])
         for name, system in systems.items()
         if sample.name in system.texts
     }
@@ -283,7 +315,7 @@ def measure_set(
         tuned = next((name for name in results if is_tuned_first_pass(systems.get(name))), None)
         base, against = results[FIRST], results.get(tuned)
         results = {name: compared(refs, result, base, against) for name, result in results.items()}
-        by_depth = depth_curves(home, sample, systems, rows, metric=refs.metric)
+        by_depth = depth_curves(home, sample, systems, refs)
     unnormalised = {name: result for name, result in every.items() if name in raw}
     return Measured(
         sample, refs, results, curve, by_depth=by_depth, unnormalised=unnormalised, tuned=tuned
@@ -297,11 +329,7 @@ def evaluated(refs: References, texts: Mapping[str, str], source: str) -> Result
 
 
 def depth_curves(
-    home: Path,
-    sample: Sample,
-    systems: Mapping[str, System],
-    rows: Sequence[np.ndarray],
-    metric: str,
+    home: Path, sample: Sample, systems: Mapping[str, System], refs: References
 ) -> dict[str, list[float]]:
     """Return the score of each system at the depths of tables, had its lists been so short; not of
     those whose scores are not all there or normalised, nor of lattices. UserError for scores that
@@ -311,14 +339,10 @@ def depth_curves(
     named = list(dict.fromkeys(name for features in weights for name in features))
     paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
     specs = [f"{name}={paths[summed(name)]}" for name in named if summed(name) in paths]
-    columns = read_columns(specs, sample.nbests, sample.path)
+    columns = read_columns(specs, sample.lists, sample.path)
     derived = [name for name in (*DERIVED, "rank") if name in named]
-    features = gather(sample.nbests, columns.values, sample.path, derived)
-    depth = features.valid.shape[1]
-    # (U, K, width)
-    statistics = np.stack([np.pad(row, ((0, depth - len(row)), (0, 0))) for row in rows])
-    utterances = [nbest.utt for nbest in sample.nbests]
-    score, everyone, curves = METRICS[metric].score, np.arange(len(rows)), {}
+    features = gather(sample.lists, columns.values, sample.path, derived)
+    filled, curves = [fill_empty(nbest) for nbest in sample.lists], {}
     for name, system in systems.items():
         known = (
             sample.name in system.texts
@@ -327,11 +351,13 @@ def depth_curves(
         )
         if known and not system.makeup.lattices and system.makeup.normalised:
             check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
-            totals = weighted_totals(utterances, features, system.weights)
-            choices = [
-                best(totals[:, :shown], features.valid[:, :shown]) for shown in shown_depths(depth)
-            ]
-            curves[name] = [float(score(statistics[everyone, chosen].sum(0))) for chosen in choices]
+            totals = weighted_totals([one.utt for one in filled], features, system.weights)
+            curves[name] = []
+            for shown in shown_depths(features.valid.shape[1]):
+                choices = best(totals[:, :shown], features.valid[:, :shown])
+                chosen = zip(filled, choices, strict=True)
+                texts = sample.join({one.utt: one.hyps[place].text for one, place in chosen})
+                curves[name].append(refs.evaluate(texts).score)
     return curves
 
 

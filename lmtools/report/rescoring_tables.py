@@ -95,7 +95,7 @@ def list_deviations(experiment: Experiment) -> Iterator[str]:
     """Yield warnings of rescored texts that are not what the weights choose."""
     lists = experiment.lists
     for measured in lists.sets:
-        content, place = hash_lists(measured.sample.nbests), measured.sample.name
+        content, place = hash_lists(measured.sample.lists), measured.sample.name
         for name, system in lists.systems.items():
             score = experiment.rows.value("system", name, lists.metric, place)
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None

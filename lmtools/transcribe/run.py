@@ -19,7 +19,7 @@ from lmtools.transcribe.transcriber import HeardWindow, Transcriber, join_window
 from lmtools.transcribe.transcript import Transcript
 from lmtools.types import NBest
 
-RULES = 1  # part of the journals' signature: raised when equal options give other transcripts
+RULES = 2  # part of the journals' signature: raised when equal options give other transcripts
 SHOWN = 5  # names of files that were left out, of an ending
 ENDINGS = {"changes": "changes.tsv", "verbose_json": "verbose.json"}  # else the format's name
 WINDOW = msgspec.json.Decoder(HeardWindow)

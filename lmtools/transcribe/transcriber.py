@@ -106,7 +106,6 @@ class Transcriber:
         whole = None
         if progress is not None:
             whole = open_door("decode", "audio:measure_sound", "transcribe")(source, where) or None
-            rewind(source)
         windows = []
         for window in self.hear(source, where, language=language, prompt=prompt):
             windows.append(window)
@@ -128,8 +127,9 @@ class Transcriber:
         """
         if self.second.names_session(prompt):
             name, prompt = prompt, None
-        stream = open_door("decode", "audio:stream_samples", "transcribe")
+        stream = open_door("decode", "audio:SoundStream", "transcribe")
         blocks = stream(source, self.recogniser.rate, where)
+        blocks = blocks if blocks.again else iter(blocks)
         for window in listen(
             self.recogniser, blocks, language=language, prompt=prompt, state=state
         ):
@@ -199,11 +199,6 @@ def find_asr(asr: str | None) -> str:
     if not asr.startswith(WHISPER):
         raise UserError(f"--asr {asr}: has no segments of recordings; give whisper:DIR")
     return asr
-
-
-def rewind(source) -> None:
-    if hasattr(source, "seek"):
-        source.seek(0)
 
 
 def join_windows(windows: Sequence[HeardWindow], language: str) -> Transcript:

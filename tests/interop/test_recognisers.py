@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rapidfuzz.distance import Levenshtein
 
 from lmtools.cli import main
 from lmtools.decode.recognisers import RECOGNISERS
@@ -168,12 +167,10 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
     said = " ".join(one.hyps[0].text for one in lists.values() if one.hyps[0].text)
     without = len(samples) <= 30 * RATE
     stock = transcribe(path, beam_size=5, without_timestamps=without)
+    assert said in (stock, "") if kind == "long-silence" else said == stock
     if kind != "speech":
-        assert said in (stock, "") if kind == "long-silence" else said == stock
         return
-    # features of a window are scaled by its own loudest sound, not by the recording's
-    mine, theirs = (WORDS(text).split() for text in (said, stock))
-    assert len(theirs) > 100 and Levenshtein.distance(mine, theirs) <= 0.15 * len(theirs)
+    assert len(stock.split()) > 100
     assert all(one.extra["session"] == "u" and len(one.hyps) <= 5 for one in lists.values())
     times = [float(one.extra[name]) for one in lists.values() for name in ("start", "end")]
     assert times == sorted(times) and times[-1] <= 70 and len(lists) >= 6

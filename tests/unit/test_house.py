@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 58_411),
-        ("statements of lmtools", 36_594),
-        ("files of lmtools", 362),
+        ("lines of lmtools", 58_561),
+        ("statements of lmtools", 36_686),
+        ("files of lmtools", 363),
         ("files under 40 lines", 10),
-        ("lines of tests", 59_024),
+        ("lines of tests", 59_150),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),

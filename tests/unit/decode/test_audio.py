@@ -8,7 +8,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.decode import audio
-from lmtools.decode.audio import measure_sound, read_samples, stream_samples
+from lmtools.decode.audio import SoundStream, measure_sound, read_samples
 from lmtools.decode.utterances import Recording, Utterance
 
 soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
@@ -136,7 +136,7 @@ def test_a_cut_file_is_refused_or_shorter():
 
 
 def stream(source, rate=16_000) -> np.ndarray:
-    return np.concatenate(list(stream_samples(source, rate, "x")))
+    return np.concatenate(list(SoundStream(source, rate, "x")))
 
 
 def test_a_stream_has_the_same_samples():

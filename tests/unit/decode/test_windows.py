@@ -1,5 +1,6 @@
 """Recordings of any length by a Whisper without a model: windows, segments and their lists."""
 
+import itertools
 import json
 import math
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from lmtools.decode import segments, windows
-from lmtools.decode.whisper import HOP, WhisperOptions
+from lmtools.decode.whisper import HOP, MARGIN, Whisper, WhisperOptions
 from lmtools.decode.windows import Sound, cut_tokens, decode_recording
 
 pytest.importorskip("faster_whisper", reason="faster-whisper is not installed")
@@ -42,9 +43,12 @@ class FakeWhisper:
         self.answers, self.probability, self.branches = answers, probability, list(branches)
         self.prompts, self.model, self.forced = [], self, self
 
-    def encode(self, samples):
-        self.now = round(float(samples[0]))
-        return np.zeros((1, 1500, 2), np.float32), min(len(samples) // HOP, 3000)
+    def find_features(self, samples, before):
+        return np.full((1, min(len(samples) // HOP, 3000)), samples[0])
+
+    def encode_features(self, features, loudest):
+        self.now = round(float(features[0, 0]))
+        return np.zeros((1, 1500, 2), np.float32)
 
     def make_tokenizer(self, language, encoded):
         return FakeTokenizer()
@@ -136,13 +140,45 @@ def test_a_recording_in_windows_and_from_any_state():
     assert short.segments[1].end == 8 and len(short.sound_of(short.segments[1])) == 6 * RATE
 
 
-def test_sound_holds_a_window_alone():
+def test_sound_holds_a_window_and_its_margins():
     held = Sound((np.full(1000, n, np.float32) for n in range(500)), 5000)
-    for _ in range(90):
-        assert len(held.peek()) == 5000 and len(held.held) < 5000 + 1000
+    for turn in range(90):
+        assert len(held.peek()) == 5000 + MARGIN and len(held.held) < 5000 + MARGIN + 1000
+        assert len(held.before) == (MARGIN if turn else 0)
         held.skip(5432)
     held.skip(10**9)
     assert not len(held.peek())
+
+
+class FeaturesAlone(Whisper):
+    """Whisper without a model, whose encoder keeps what it is given."""
+
+    def __post_init__(self):
+        from faster_whisper.feature_extractor import FeatureExtractor
+
+        self.model = SimpleNamespace(
+            feature_extractor=FeatureExtractor(), encode=lambda features: features
+        )
+
+
+@pytest.mark.parametrize("cuts", [[0], [0, 14, 2104, 4402], [0, 3000, 6000]])
+def test_features_of_windows_are_those_of_the_whole_recording(cuts):
+    draw = np.random.default_rng(4)
+    loudness = np.repeat([1e-6, 0.2, 0, 1e-3, 1, 1e-5, 0.3], 16_000 * 10)[:1_080_777]
+    samples = (loudness * draw.standard_normal(len(loudness))).astype(np.float32)
+    model = FeaturesAlone("")
+    whole = model.model.feature_extractor(samples)
+    blocks = np.array_split(samples, 61)
+    loudest = windows.find_loudest(model, blocks)
+    assert loudest == pytest.approx(whole[:, :-1].max(), abs=1e-6)
+    heard = Sound(blocks, 30 * RATE)
+    for at, last in itertools.pairwise([0, *cuts]):
+        heard.skip((last - at) * HOP)
+        features = model.find_features(heard.peek(), heard.before)
+        found = model.encode_features(features, loudest)
+        wanted = whole[:, :-1][:, last : last + 3000]
+        assert features.shape == wanted.shape
+        assert np.abs(found[:, : features.shape[1]] - wanted).max() < 1e-5
 
 
 def test_silence_has_a_window_and_no_segment():
@@ -183,6 +219,20 @@ def test_alternatives_are_local_joined_and_scored():
     assert [hyp.scores["am"] for hyp in first.hyps] == [-total / 1000 for total in sums]
     assert first.hyps[0].scores["length"] == 7
     assert math.isclose(first.hyps[0].scores["avg"], -sums[0] / 7000, abs_tol=1e-4)
+
+
+def test_words_that_go_on_in_the_next_segment_are_cut():
+    """A segment may begin in a word, have a mark alone, or no text in Unicode."""
+    own = [t(0), 1, 2, t(4), t(4), 3, t(8), t(8), 4, 5, t(9), t(9), 6, t(10), t(10)]
+    model, parted = FakeWhisper([([own], -0.1, 0.1)]), [(1,), (2, 3, 4), (5,)]
+    model.find_alignment = lambda *_: [
+        [{"word": FakeTokenizer().decode(tokens), "tokens": list(tokens), "start": 0.5 * n,
+          "end": 0.5 * n + 0.4, "probability": 0.9} for n, tokens in enumerate(parted)]
+    ]  # fmt: skip
+    (window, *_) = decode_recording(model, [sound((0, 10))])
+    assert [one.hyps[0].text for one in window.segments] == ["w1 w2", "w3", "w4 w5", "w6"]
+    timed = [window.word_times(one, one.hyps[0].text) for one in window.segments[:3]]
+    assert [[word for word, *_ in some] for some in timed] == [["w1", "w2"], ["w3"], ["w4", "w5"]]
 
 
 def test_doubtful_words_are_searched(monkeypatch):

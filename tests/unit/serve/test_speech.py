@@ -58,7 +58,9 @@ from lmtools.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 TEXT = "we see the sea\na blue finch it sings\nthe sea is blue\n" * 3
-MOST = 200_000  # --max-line: a recording has 16 times as much
+ATTACKS = int(os.environ.get("LMTOOLS_ATTACKS", 64))  # requests that do harm; 500 take minutes
+MOST = 200_000 if ATTACKS < 500 else 12_500_000  # --max-line: a recording has 16 times as much
+LARGE = 16 * MOST
 PATH = "/v1/audio/transcriptions"
 
 
@@ -128,7 +130,7 @@ def test_openais_client_gets_what_transcribe_writes(client, home, wanted):
     both = ask(
         client, home, response_format="verbose_json", timestamp_granularities=["word", "segment"]
     )
-    assert both.text == wanted.text and both.duration == 21 and both.language == "en"
+    assert both.text == wanted.text and both.duration == 21 and both.language == "english"
     assert [one.model_dump() for one in both.segments] == tree["segments"]
     assert [one.model_dump() for one in both.words] == tree["words"]
     plain = ask(client, home, response_format="verbose_json")
@@ -230,7 +232,7 @@ def test_errors_raise_what_openais_client_knows(client, service, home):
         ask(client, home, temperature=3)
     with pytest.raises(openai.NotFoundError, match="nothing is there"):
         client.audio.translations.create(file=b"x", model="m")
-    (home / "large.wav").write_bytes(bytes(16 * MOST + 1))
+    (home / "large.wav").write_bytes(bytes(LARGE + 1))
     with pytest.raises(openai.APIStatusError, match="larger --max-line") as error:
         ask(client, home, "large.wav")
     assert error.value.status_code == 413
@@ -340,9 +342,9 @@ def measure(pid: int) -> tuple[int, int, int]:
 
 def test_an_attack_leaves_nothing_behind(service, home, wanted):
     sound = (home / "a.flac").read_bytes()
-    attack(service.port, 16, 16 * MOST // 2, sound, 1)  # what is loaded when it is first used
+    attack(service.port, 16, LARGE // 2, sound, 1)  # what is loaded when it is first used
     before = measure(service.process.pid)
-    answers = attack(service.port, 64, 16 * MOST // 2, sound, 1)
+    answers = attack(service.port, ATTACKS, LARGE // 2, sound, 1)
     assert answers["200"] >= 1 and answers["400"] >= 1 and not answers["hangs"]
     until = time.monotonic() + 20
     while measure(service.process.pid)[1] > before[1] + 1 and time.monotonic() < until:
