@@ -1,24 +1,20 @@
-"""Prompts that show a list, and models of Hugging Face that answer them.
+"""Prompts that show a list, and what answers them: models that give the logits of the next token
+(`writers`), and servers.
 
 Words of a list are text: they are put into the prompt once, never as special tokens, and an answer
-ends with its line. Where answers are held to what a list's words can build, the model is asked only
-where there is a choice.
+ends with its line. Where answers are held to what a list's words can build, a model is asked only
+where there is a choice, and a server gets a grammar.
 """
 
-import copy
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
-import torch
-
-from lmtools.base.computing import Computing
-from lmtools.base.doors import find_doors, open_door
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.correction.allowed import Allowed, TokenPaths
-from lmtools.models.device import autocast
-from lmtools.score import load
 
 LIST = "{list}"  # in a prompt, the place of the hypotheses
 PROMPT = """\
@@ -54,66 +50,96 @@ def show_list(texts: Sequence[str], prompt: str = PROMPT) -> str:
     return before + "\n".join(f"- {' '.join(text.split())}" for text in texts) + after
 
 
-def open_generate(spec: LMSpec, computing: Computing) -> Generate:
-    """Return what writes answers by the model of a specification; UserError for one that cannot."""
-    if "llms" in find_doors():
-        with suppress(AttributeError):  # of a door that scores and does not write
-            if found := open_door("llms", "writing:open_generate", spec.lm)(spec, computing):
-                return found
-    return HuggingFaceWriter(load(spec, computing))
-
-
-class HuggingFaceWriter:
-    """Greedy answers of a left-to-right model of Hugging Face; beginnings that all prompts have are
-    read once.
+class ServerWriter:
+    """Answers of a server by OpenAI's completions, several at a time. What is allowed goes as a
+    grammar, under the names that llama.cpp, vLLM and SGLang have for it.
     """
 
+    def __init__(self, spec: LMSpec):
+        servers = open_door("llms", "servers", spec.lm)
+        options = spec.more or open_door("llms", "options:ServerOptions", spec.lm)()
+        self.client = open_door("llms", "client:Client", spec.lm)(spec.lm, options)
+        self.model, _ = servers.find_model(self.client, options)
+        self.several = options.requests
+
+    def __call__(
+        self, prompts: Sequence[str], allowed: Sequence[Allowed | None], tokens: int
+    ) -> Iterator[str]:
+        """Yield an answer a prompt, in order."""
+        with ThreadPoolExecutor(self.several) as pool:
+            try:
+                yield from pool.map(partial(self.ask, tokens), prompts, allowed)
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def ask(self, tokens: int, prompt: str, allowed: Allowed | None) -> str:
+        given = {"prompt": prompt, "max_tokens": tokens, "temperature": 0, "stop": ["\n"]}
+        if allowed is not None:
+            grammar = allowed.grammar()
+            given |= {"grammar": grammar, "ebnf": grammar}
+            given |= {"structured_outputs": {"grammar": grammar}}
+        size = len(prompt.encode()) + tokens
+        answer = self.client.post(
+            f"{self.client.url}/completions", {"model": self.model, **given}, size
+        )
+        usage = answer.get("usage")
+        self.client.spend(usage.get("total_tokens") or 0 if isinstance(usage, dict) else 0)
+        try:
+            text = answer["choices"][0]["text"]
+        except (KeyError, IndexError, TypeError):
+            text = None
+        if not isinstance(text, str):
+            raise UserError(f"{self.client.url}: answers without a text; give a model that writes")
+        return " ".join(text.partition("\n")[0].split())
+
+
+class TokenWriter:
+    """Greedy answers of a model that is read token by token; beginnings that all prompts have are
+    read once. `stops`: the tokens that no answer has.
+    """
+
+    stops: frozenset[int] = frozenset()
+
     def __init__(self, scorer: Any):
-        if not (hasattr(scorer, "tokenizer") and hasattr(scorer, "begin")) or scorer.pairs:
-            raise UserError(
-                f"{scorer.source}: writes no text; give a left-to-right model of Hugging Face,"
-                " hf:DIR"
-            )
-        self.scorer, self.tokenizer, self.model = scorer, scorer.tokenizer, scorer.model
+        self.scorer = scorer
         line, word = (self.encode(text) for text in ("a\n", "a"))
-        same = share_beginning([line, word])
-        self.end = (line[len(same) :] or [scorer.end])[0]
+        self.end = (line[len(share_beginning([line, word])) :] or [scorer.end])[0]
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text in which nothing is a special token."""
-        given = {"add_special_tokens": False, "split_special_tokens": True}
-        return self.tokenizer(text, **given)["input_ids"]
+        raise NotImplementedError
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens."""
+        raise NotImplementedError
+
+    def read(self, tokens: Sequence[int], state: Any) -> tuple[Any, Any]:
+        """Return the logits behind tokens that stand behind a state, and the state there."""
+        raise NotImplementedError
+
+    def fork(self, state: Any) -> Any:
+        """Return a state that stays as it is while this one is read on."""
+        return state
 
     def __call__(
         self, prompts: Sequence[str], allowed: Sequence[Allowed | None], tokens: int
     ) -> Iterator[str]:
         """Yield an answer a prompt, in order; UserError for a prompt that is too long."""
         rows = [[self.scorer.begin, *self.encode(prompt)] for prompt in prompts]
-        for prompt, row in zip(prompts, rows, strict=True):
-            self.scorer.check_length(prompt, row, tokens)
-        shared = share_beginning(rows)[:-1]
-        cache = self.read(shared, None).past_key_values if len(rows) > 1 and shared else None
-        begin = len(shared) if cache is not None else 0
+        longest = max(map(len, rows), default=0) + tokens
+        if longest > self.scorer.longest:
+            raise UserError(
+                f"{self.scorer.source}: a prompt and its answer have up to {longest} tokens and the"
+                f" model {self.scorer.longest} positions; give a smaller --depth"
+            )
+        shared = share_beginning(rows)[:-1] if len(rows) > 1 else []
+        state = self.read(shared, None)[1] if shared else None
         for row, held in zip(rows, allowed, strict=True):
             follow = self.write_free if held is None else self.write_held
-            with torch.inference_mode():
-                written = follow(row[begin:], copy.deepcopy(cache), held or tokens)
-            yield self.decode(written)
+            written = follow(row[len(shared) :], self.fork(state), held or tokens)
+            yield " ".join(self.decode(written).split())
 
-    def decode(self, tokens: Sequence[int]) -> str:
-        text = self.tokenizer.decode(tokens, clean_up_tokenization_spaces=False)
-        return " ".join(text.split())
-
-    @torch.inference_mode()
-    def read(self, tokens: Sequence[int], cache):
-        """Return the model's output for tokens behind a cache: logits of the last one."""
-        ids = torch.tensor([list(tokens)], device=self.scorer.device)
-        with autocast(self.scorer.device, self.scorer.precision):
-            return self.model(
-                input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1
-            )
-
-    def write_held(self, prompt: list[int], cache, allowed: Allowed) -> list[int]:
+    def write_held(self, prompt: list[int], state: Any, allowed: Allowed) -> list[int]:
         """Return the tokens of an answer among those allowed."""
         known = self.scorer.words
         known.learn(allowed.words)
@@ -123,26 +149,24 @@ class HuggingFaceWriter:
         while options := paths.options(here):
             token = next(iter(options))
             if len(options) > 1:
-                output = self.read(pending, cache)
-                pending, cache = [], output.past_key_values
-                logits = output.logits[0, -1]
+                logits, state = self.read(pending, state)
+                pending = []
                 token = max(options, key=lambda one: (float(logits[one]), -one))
             here = options[token]
             pending.append(token)
             written.append(token)
         return written[:-1]
 
-    def write_free(self, prompt: list[int], cache, tokens: int) -> list[int]:
+    def write_free(self, prompt: list[int], state: Any, tokens: int) -> list[int]:
         """Return the tokens of any answer up to the end of the line."""
-        special = {self.end, self.scorer.end, *self.tokenizer.all_special_ids}
         written: list[int] = []
         pending = prompt
         while len(written) < tokens:
-            output = self.read(pending, cache)
-            token = int(output.logits[0, -1].argmax())
-            if token in special or "\n" in self.tokenizer.decode([token]):
+            logits, state = self.read(pending, state)
+            token = int(logits.argmax())
+            if token in self.stops or token == self.end or "\n" in self.decode([token]):
                 break
-            pending, cache = [token], output.past_key_values
+            pending = [token]
             written.append(token)
         return written
 
@@ -150,6 +174,5 @@ class HuggingFaceWriter:
 def share_beginning(rows: Sequence[list[int]]) -> list[int]:
     """Return the tokens that all rows begin with."""
     first, last = min(rows, default=[]), max(rows, default=[])
-    differ = (place for place, pair in enumerate(zip(first, last, strict=False))
-              if pair[0] != pair[1])  # fmt: skip
-    return first[: next(differ, len(first))]
+    pairs = enumerate(zip(first, last, strict=False))
+    return first[: next((place for place, (a, b) in pairs if a != b), min(len(first), len(last)))]

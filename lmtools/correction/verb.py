@@ -5,8 +5,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.correction.answers import open_generate
-from lmtools.correction.lists import HELD, SHOWN, Corrector
+from lmtools.correction.lists import HELD, SHOWN, Corrector, open_generate
 from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
 from lmtools.rescoring.margins import SOURCE

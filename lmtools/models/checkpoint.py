@@ -163,6 +163,13 @@ def read_settings(directory) -> tuple[Settings, dict]:
     return build(Settings, tree, path), vocabulary
 
 
+def describe_architecture(directory) -> dict:
+    """Return those settings of a model directory that make its weights and their shapes."""
+    settings, _ = read_settings(directory)
+    named = ("model", "objective", "criterion", "arch", "output")
+    return {name: getattr(settings, name) for name in named}
+
+
 def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
     """Return the model's tensors by name, a shared output matrix once."""
     return {

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES, Examples, TwoWay, excluded_ids
-from lmtools.models.outputs import CRITERIA, Targets
+from lmtools.models.outputs import OUTPUTS, Targets
 from lmtools.models.settings import Settings
+from lmtools.text.subword import MASK
 from lmtools.text.subword.spelled import WordTargets
 
 
@@ -45,7 +46,7 @@ class LanguageModel(nn.Module):
         targets = Targets(
             words.size if self.two_way else size, excluded_ids(self.objective), counts
         )
-        self.output = CRITERIA[settings.criterion].create(
+        self.output = OUTPUTS[settings.criterion].create(
             settings.output_layer,
             shared=self.trunk.shared,
             width=self.trunk.width,
@@ -79,6 +80,23 @@ class LanguageModel(nn.Module):
     def forward(self, examples: Examples) -> tuple[Tensor, int]:
         """Return the summed loss of the examples and their number; divide once, at the end."""
         return self.output(self.trunk.head(self.states(examples)), examples.targets)
+
+    def log_probs(self, examples: Examples) -> Tensor:
+        """Return the score of each target (N,) of `objective.scoring`, with gradients."""
+        states = self.predicting_states(examples, self.masked)
+        return self.output.traced_log_prob(self.trunk.head(states), examples.targets)
+
+    @property
+    def masked(self) -> bool:
+        """Return whether each token is scored in a pass of its own, in which it is masked."""
+        return self.trunk.masks and not self.output.whole
+
+    def predicting_states(self, examples: Examples, masked: bool) -> Tensor:
+        """Return the states (N, D) that predict the targets, each masked or all as they are."""
+        if not masked:
+            return self.states(examples)
+        layers = self.trunk.masked_layers(*examples.read, MASK, [self.trunk.depth])
+        return next(layers)[1].flatten(0, 1)[examples.rows]
 
     def states(self, examples: Examples) -> Tensor:
         """Return the states (N, D) that predict the targets."""

@@ -8,7 +8,7 @@ from lmtools.base.config import LATE, build, check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES
-from lmtools.models.outputs import CRITERIA
+from lmtools.models.outputs import OUTPUTS
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,34 @@ class LowRankUpdates:
         check_numbers(self, "lora.")
 
 
+LIST_LOSSES = ("mwer", "mwed", "margin", "distil")
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Training from N-best lists with references (lmtools.train.lists) in place of text.
+
+    A hypothesis has the sum of its first-pass scores, times `weights` by name (`words`: its
+    number of words), and of the model's score times `scale`.
+    """
+
+    loss: str | None = None  # None: training from text
+    # None: the lists' `total`, where all hypotheses have one, else their `am`
+    weights: dict[str, float] | None = None
+    scale: float = 1.0
+    sample: int | None = None  # hypotheses of a list that a step sees, the best among them; all
+    # file of `lmtools confusions`, by which references are corrupted: each step sees such a list
+    # too, without first-pass scores, for each list
+    confusions: str | None = None
+
+    def __post_init__(self):
+        if self.loss is not None:
+            check_choices(self, "lists.", loss=LIST_LOSSES)
+        check_numbers(self, "lists.")
+        if self.sample is not None and self.sample < 2:
+            raise UserError(f"lists.sample: {self.sample} is too small; give at least 2")
+
+
 @dataclass(frozen=True)
 class Settings:
     """One training: which model learns which objective by which criterion, and for how long."""
@@ -118,11 +146,13 @@ class Settings:
     cut_alpha: float | None = field(default=None, metadata=LATE)
     freeze: Freeze = field(default=Freeze(), metadata=LATE)
     lora: LowRankUpdates = field(default=LowRankUpdates(), metadata=LATE)
+    lists: Lists = field(default=Lists(), metadata=LATE)
 
     def __post_init__(self):
-        check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
+        check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=OUTPUTS)
         sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
         check_numbers(self, "", *sizes)
+        self.check_lists()
         if any(epoch < 1 for epoch in self.keep_epochs):
             raise UserError(
                 f"keep_epochs: {list(self.keep_epochs)} has numbers below 1; epochs count from 1"
@@ -130,19 +160,32 @@ class Settings:
         if self.seed >= 2**63:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
 
+    def check_lists(self):
+        """Raise UserError for what training from lists cannot do, or does not do without them."""
+        vector = self.criterion == "vector"
+        if vector and not self.lists.loss:
+            raise UserError("criterion: vector learns from N-best lists alone; give lists.loss")
+        if self.lists.loss == "distil" and not vector:
+            raise UserError("lists.loss: distil teaches a score of its own; give criterion=vector")
+        if self.lists.loss and self.objective in ("two-way", "translation"):
+            raise UserError(
+                f"lists.loss: not for objective {self.objective}; take a model of objective causal,"
+                " autoencoding or masked"
+            )
+
     @property
     def architecture(self):
         return build(MODELS[self.model].Config, self.arch, prefix="arch.")
 
     @property
     def output_layer(self):
-        return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
+        return build(OUTPUTS[self.criterion].Config, self.output, prefix="output.")
 
     @property
     def sparse(self) -> bool:
         """Return whether gradients are sparse where they can be; momentum (nag) moves every row."""
         if self.optim.sparse is None:
-            return CRITERIA[self.criterion].sampled and self.optim.name != "nag"
+            return OUTPUTS[self.criterion].sampled and self.optim.name != "nag"
         return self.optim.sparse
 
     @property

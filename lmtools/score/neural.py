@@ -26,7 +26,7 @@ from lmtools.models.device import (
 from lmtools.models.engine import describe_engine, prepare, resolve_engine
 from lmtools.models.engine.onnx import OnnxScores, refuse_graph
 from lmtools.models.lm import LanguageModel
-from lmtools.models.objectives import Examples, count_targets, excluded_ids
+from lmtools.models.objectives import count_targets, excluded_ids
 from lmtools.models.outputs.base import in_precision
 from lmtools.models.outputs.noise import NOISES
 from lmtools.models.outputs.sampled import SAMPLED
@@ -69,7 +69,7 @@ class NeuralScorer(Scorer):
         )
         self.longest, self.depth = lm.longest, lm.trunk.depth
         self.boundary, self.masks = (1, lm.objective.boundary - 1), lm.trunk.masks
-        self.masked = lm.trunk.masks and not spec.intact
+        self.masked = lm.masked and not spec.intact
         self.graph = None
         self.left_to_right = lm.objective.name == "causal"
         self.kind = "perplexity" if self.left_to_right else "pseudo-perplexity"
@@ -172,7 +172,7 @@ class NeuralScorer(Scorer):
                     examples = Ragged.of(examples)
                     states = self.lm.trunk.ragged_states(examples)[examples.rows]
                 else:
-                    states = self.predicting_states(examples)
+                    states = self.lm.predicting_states(examples, self.masked)
                 heads = self.lm.trunk.head(states)
             values = what(heads.to(PRECISIONS[self.precision]), examples.targets)
             values = self.split_values(values[:count].double().cpu().numpy(), parts)
@@ -207,13 +207,6 @@ class NeuralScorer(Scorer):
         examples = self.lm.objective.scoring(sentences).to(self.device)
         states = self.lm.trunk.chosen_states(examples.read, layers, MASK if masked else None)
         return BatchStates(states, examples.lengths)
-
-    def predicting_states(self, examples: Examples) -> Tensor:
-        """Return the states (N, D) that predict the targets."""
-        if not self.masked:
-            return self.lm.states(examples)
-        masked = self.lm.trunk.masked_layers(*examples.read, MASK, [self.depth])
-        return next(masked)[1].flatten(0, 1)[examples.rows]
 
 
 class TwoWayScorer(NeuralScorer):

@@ -68,6 +68,8 @@ class Sentences:
     its own, so that memory holds what one shard needs.
     """
 
+    measure = "validation loss"
+
     def __init__(self, corpus: Corpus, batch: Batch, seed: int, world: World, lm: LanguageModel):
         if not len(corpus):
             raise UserError(f"{corpus.path}: the corpus has no sentences; give text")

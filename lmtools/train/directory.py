@@ -31,6 +31,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
+from lmtools.train.lists import ListFile, open_lists
 from lmtools.train.log import import_writer
 
 
@@ -38,8 +39,8 @@ class TrainingPlan(NamedTuple):
     """Settings, corpora and place of a training; `fingerprint`: hash of what sets its weights."""
 
     settings: Settings
-    train: Corpus
-    valid: Corpus
+    train: Corpus | ListFile
+    valid: Corpus | ListFile
     out: Path
     device: torch.device
     fingerprint: str
@@ -64,10 +65,14 @@ class TrainingPlan(NamedTuple):
             raise UserError("batch.streams: is of older versions; give batch.sentences or .tokens")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
-        train, valid = Corpus.open(train), Corpus.open(valid)
-        guards = {name: Corpus.open(path) for name, path in (also or {}).items()}
+        if settings.lists.loss:
+            train, valid = open_lists(settings.lists, (train, valid), init=init, also=also)
+            guards = {}
+        else:
+            train, valid = Corpus.open(train), Corpus.open(valid)
+            guards = {name: Corpus.open(path) for name, path in (also or {}).items()}
         pairs = OBJECTIVES[settings.objective].pairs
-        for corpus in (train, valid, *guards.values()):
+        for corpus in (train, valid, *guards.values()) if not settings.lists.loss else ():
             corpus.check_pairs(pairs, f"objective {settings.objective}").check(train.subword)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
         parts += [] if init is None else [model_hash(init)]

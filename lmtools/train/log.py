@@ -145,6 +145,7 @@ def describe_training(training, resume: bool) -> str:
     if trunk_description := training.lm.trunk.describe():
         text += f", {trunk_description}"
     kind = "pairs" if training.lm.objective.pairs else "sentences"
+    kind = "lists" if settings.lists.loss else kind
     text += f", {len(training.plan.train):,} {kind}"
     if left := training.train.left_out:
         text += f" ({left:,} of them left out, longer than {training.lm.longest} tokens)"

@@ -31,6 +31,7 @@ from lmtools.train.directory import (
     keep_weights,
     make_room,
 )
+from lmtools.train.lists import ListBatches, ListFile
 from lmtools.train.log import Log, NullLog, describe_training
 from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, hash_seed, join_processes
@@ -87,9 +88,10 @@ class Training:
         self.settings, self.out, self.device = plan.settings, plan.out, plan.device
         settings, subword, words = plan.settings, plan.train.subword, plan.train.subword.words
         torch.manual_seed(settings.seed)
-        objective = OBJECTIVES[settings.objective](words)
+        objective, counts = OBJECTIVES[settings.objective](words), None
         ids = words.size if isinstance(objective, TwoWay) else subword.size
-        counts = count_targets(objective, plan.train, ids)
+        if not settings.lists.loss:
+            counts = count_targets(objective, plan.train, ids)
         lm = LanguageModel(settings, subword.size, counts, words)
         self.started = start_from(plan.init, lm, subword) if plan.init else ""
         self.lm = lm.to(self.device)
@@ -100,13 +102,18 @@ class Training:
         self.train = self.feed(plan.train, settings.seed)
         if settings.cut_alpha is not None:
             self.train.cuts = SampledCuts(subword, settings.cut_alpha)
-        self.validation = Validation(plan, self.lm, world, feed=self.feed, chance=entropy(counts))
+        chance = math.inf if counts is None else entropy(counts)
+        self.validation = Validation(plan, self.lm, world, feed=self.feed, chance=chance)
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
         self.log: Log | NullLog = NullLog()
         self.terminated = False
 
-    def feed(self, corpus: Corpus, seed: int = VALIDATION_SEED) -> Sentences:
+    def feed(
+        self, corpus: Corpus | ListFile, seed: int = VALIDATION_SEED
+    ) -> Sentences | ListBatches:
+        if isinstance(corpus, ListFile):
+            return ListBatches(corpus, self.plan, seed, world=self.world, lm=self.lm)
         return Sentences(corpus, self.settings.batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
@@ -231,7 +238,7 @@ class Training:
         epoch, index = divmod(step, self.train.per_epoch)
         raise self.world.error(
             f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch"
-            f" {epoch + 1}: {self.train.place(step)} of the training corpus); lower optim.lr or"
+            f" {epoch + 1}: {self.train.place(step)} of the training data); lower optim.lr or"
             " optim.clip, or use precision=float32"
         )
 

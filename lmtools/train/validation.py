@@ -50,7 +50,8 @@ class Validation:
     def report(self, loss: float, progress: Progress, better: bool, log: Log | NullLog) -> None:
         """Log the validation loss, losses on other texts, and a training that learns no context."""
         optim = self.settings.optim
-        line, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
+        line = f"{self.valid.measure} {loss:.4f}{' (best)' if better else ''}"
+        former = progress.also
         others = {name: self.loss(guard) for name, guard in self.guards.items()}
         progress.also = {}  # of a text that is no longer asked for nothing is known
         for name, other in others.items():

@@ -3,12 +3,14 @@ lmtools train ...` trains by N processes.
 """
 
 import contextlib
+from pathlib import Path
 
-from lmtools.base.config import from_yaml
+from lmtools.base.config import build, merge, override, read_layers
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say
 from lmtools.base.specs import find_model
+from lmtools.models.checkpoint import describe_architecture
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown
@@ -29,7 +31,8 @@ def arguments(parser):
         "--train",
         required=True,
         metavar="F.bin",
-        help="training corpus that `lmtools corpus` wrote",
+        help="training corpus that `lmtools corpus` wrote; with lists.loss N-best lists with"
+        " references, of any format",
     )
     text = "validation corpus, which decides when to stop and which weights to keep"
     add("--valid", required=True, metavar="F.bin", help=text)
@@ -50,19 +53,18 @@ def arguments(parser):
 
 
 def run(args):
-    settings = from_yaml(Settings, args.conf, args.settings)
+    init = args.init and find_model(args.init)
+    tree = read_layers(Path(args.conf))
+    if init and "model" not in tree:  # it says how to go on with any model
+        tree = merge(describe_architecture(init), tree)
+    settings = build(Settings, override(tree, args.settings), args.conf)
     also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
         for path in (args.train, args.valid, *also.values()) if first_process() else ():
             header, _ = read_header(path)
             warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
-        where = {
-            "out": args.out,
-            "device": args.device,
-            "init": args.init and find_model(args.init),
-            "events": args.tensorboard,
-        }
+        where = {"out": args.out, "device": args.device, "init": init, "events": args.tensorboard}
         progress = train(settings, args.train, args.valid, **where, also=also)
     except Stopped as stopped:
         if first_process():
@@ -77,5 +79,8 @@ def run(args):
         f"; {name} {best:.4f}, {first:.4f} at first"
         for name, (first, best) in progress.also.items()
     )
-    print(f"{args.out}: {spent}, best validation loss {progress.best:.4f} nats{''.join(others)}")
+    best = f"best validation loss {progress.best:.4f} nats"
+    if settings.lists.loss:
+        best = f"best validation of lists {progress.best:.4f}, at step {progress.best_step}"
+    print(f"{args.out}: {spent}, {best}{''.join(others)}")
     return 0

@@ -5,7 +5,10 @@ from lmtools.models.outputs.base import OutputLayer, Targets
 from lmtools.models.outputs.full import FULL
 from lmtools.models.outputs.sampled import SAMPLED
 from lmtools.models.outputs.softmax import Softmax
+from lmtools.models.outputs.vector import Vector
 
 CRITERIA = {"softmax": Softmax, **FULL, **SAMPLED, "adaptive": Adaptive}
+# with what learns from N-best lists alone
+OUTPUTS = {**CRITERIA, "vector": Vector}
 
-__all__ = ["CRITERIA", "OutputLayer", "Softmax", "Targets"]
+__all__ = ["CRITERIA", "OUTPUTS", "OutputLayer", "Softmax", "Targets"]

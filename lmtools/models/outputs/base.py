@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lmtools.base.errors import UserError
 from lmtools.models.device import product_dtype
 
 
@@ -59,6 +60,7 @@ class OutputLayer(nn.Module, ABC):
 
     Config: ClassVar[type]
     sampled: ClassVar[bool] = False  # training touches a sample of the matrix's rows
+    whole: ClassVar[bool] = False  # it scores sentences as they are read, nothing masked
     weight: nn.Parameter | None
     sparse: bool = False
     # the logits are states times `weight` plus a bias, so that `packed` may do it
@@ -104,6 +106,13 @@ class OutputLayer(nn.Module, ABC):
     def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
         """Return log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
         return self.unnormalised(states, targets) - self.log_normaliser(states)
+
+    def traced_log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
+        """Return `log_prob` with gradients, which training from lists needs."""
+        raise UserError(
+            f"{type(self).__name__.lower()}: this output layer learns from text alone; train from"
+            " lists with criterion softmax or vector"
+        )
 
     def matrix(self, dtype: torch.dtype):
         """Return the matrix to multiply with states of `dtype`: prepared, or `weight`."""

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from lmtools.models.outputs import logits
 from lmtools.models.outputs.base import OutputLayer
@@ -87,8 +88,21 @@ class Corrected(OutputLayer):
             parts.append((value + self.after(block)).logsumexp(-1))
         return torch.stack(parts).logsumexp(0)
 
+    def traced_log_prob(self, states, targets):
+        rows = logits.whole_rows(len(self.weight), states.device)
+        chunks = zip(states.split(rows), targets.split(rows), strict=True)
+        return torch.cat([checkpoint(self.pick, *chunk, use_reentrant=False) for chunk in chunks])
+
+    def pick(self, states: Tensor, targets: Tensor) -> Tensor:
+        """Return log p of targets (N,); their logits are made again for gradients."""
+        return self.log_distribution(states).gather(1, targets[:, None])[:, 0]
+
     @torch.no_grad()
     def distribution(self, states):
+        return self.log_distribution(states)
+
+    def log_distribution(self, states: Tensor) -> Tensor:
+        """Return `distribution` with gradients."""
         shifted = logits.all_logits(states, self.matrix(states.dtype), self.posterior_bias())
         return (self.apply_link(shifted) + self.after()).log_softmax(-1)
 

@@ -11,12 +11,13 @@ import torch
 from writers import answers, random_writer
 
 import lmtools
+from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.correction.allowed import Allowed, TokenPaths
-from lmtools.correction.answers import PROMPT, HuggingFaceWriter, show_list
-from lmtools.correction.lists import FREE, HELD, Corrector
-from lmtools.score import load
+from lmtools.correction.answers import PROMPT, show_list
+from lmtools.correction.lists import FREE, HELD, Corrector, open_generate
 from lmtools.types import NO_WORD, NBest
 
 pytest.importorskip("transformers", reason="transformers is not installed; pip install -e '.[hf]'")
@@ -30,9 +31,13 @@ INSTRUCTIONS = [
 ]  # fmt: skip
 
 
+def writer_of(directory):
+    return open_generate(LMSpec.parse(f"hf:{directory}"), Computing(device="cpu"))
+
+
 @pytest.fixture(scope="module")
 def writer(tmp_path_factory):
-    return HuggingFaceWriter(load(f"hf:{random_writer(tmp_path_factory.mktemp('writer'))}"))
+    return writer_of(random_writer(tmp_path_factory.mktemp("writer")))
 
 
 def spelled(slots) -> set[str]:
@@ -82,7 +87,7 @@ def by_generate(writer, prompt: str, texts: set[str]) -> str:
         torch.tensor([ids]), max_new_tokens=40, do_sample=False, eos_token_id=[1, writer.end],
         prefix_allowed_tokens_fn=allow, pad_token_id=1,
     )  # fmt: skip
-    return writer.decode(out[0, len(ids) :].tolist())
+    return " ".join(writer.decode(out[0, len(ids) :].tolist()).split())
 
 
 def test_answers_are_those_of_transformers(writer):
@@ -96,7 +101,8 @@ def test_answers_are_those_of_transformers(writer):
     for prompt, text in zip(prompts, free, strict=True):
         ids = torch.tensor([[0, *writer.encode(prompt)]])
         out = writer.model.generate(ids, max_new_tokens=12, do_sample=False, pad_token_id=1)
-        assert text == writer.decode(out[0, ids.shape[1] :].tolist()).partition("\n")[0].strip()
+        wanted = writer.decode(out[0, ids.shape[1] :].tolist()).partition("\n")[0]
+        assert text == " ".join(wanted.split())
 
 
 def test_words_of_a_list_are_text(writer):
@@ -126,7 +132,7 @@ def check_instructions(directory) -> None:
     lists = [
         NBest.of(f"u{row}", texts, am=[-1.0, -2.0, -3.0]) for row, texts in enumerate(INSTRUCTIONS)
     ]
-    writer = HuggingFaceWriter(load(f"hf:{directory}"))
+    writer = writer_of(directory)
     for made, nbest in zip(Corrector(writer).correct(lists), lists, strict=True):
         words = {word for hyp in nbest.hyps for word in hyp.text.split()}
         assert all({*hyp.text.split()} <= words for hyp in made.hyps)

@@ -1,0 +1,189 @@
+"""Training from N-best lists: losses by hand, gradients by finite differences, scores as `lmtools
+score` has them, what a model may not lose, exact resume, refusals.
+"""
+
+import json
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from toys import OBJECTIVE, WORDS, read_log, saved_bytes, sentences, settings
+
+from lmtools.base.errors import UserError
+from lmtools.cli import main
+from lmtools.formats import scores
+from lmtools.models.checkpoint import load_model
+from lmtools.models.settings import Batch, Lists, Optim
+from lmtools.train import train
+from lmtools.train.corrupt import Corruptor
+from lmtools.train.directory import TrainingPlan
+from lmtools.train.lists import LOSSES, ListBatches
+from lmtools.train.parallel import World
+
+MWER = {"batch": Batch(sentences=8), "lists": Lists("mwer", scale=0.5), "valid_every": 5}
+CONFUSIONS = "heard\tsaid\tcount\tof\ncity\tqueen\t3\t9\nthe the\tthe\t1\t9\n\tgreat river\t2\t5\n"
+
+
+def write_lists(path, count, seed, luck=1.0):
+    """Lists of five: the reference, and corruptions whose `am` says nothing (`luck` 1), or which is
+    the reference (0).
+    """
+    draw, rows = random.Random(seed), []
+    for number, ref in enumerate(sentences(count, seed, 6)):
+        hyps = []
+        for errors in range(5):
+            words = ref.split()
+            for _ in range(errors):
+                words[draw.randrange(len(words))] = draw.choice(WORDS)
+            am = luck * draw.gauss(0, 1) - 50 * (1 - luck) * errors
+            hyps.append({"text": " ".join(words), "scores": {"am": am}})
+        draw.shuffle(hyps)
+        rows.append(json.dumps({"utt": f"u{number}", "ref": ref, "hyps": hyps}))
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory):
+    root = tmp_path_factory.mktemp("lists")
+    (root / "confusions.tsv").write_text(CONFUSIONS)
+    write_lists(root / "sure.jsonl", 24, 7, luck=0.0)
+    for name, count, seed in (("train", 48, 5), ("valid", 24, 6)):
+        write_lists(root / f"{name}.jsonl", count, seed)
+    return root
+
+
+def on_lists(model, form="sum", **changes):
+    more = {"criterion": "vector"} if form == "vector" else {}
+    return settings(model, **{**MWER, **more, **changes})
+
+
+def test_losses_of_lists_of_two_by_hand():
+    totals = torch.tensor([[0.0, math.log(3)], [5.0, -math.inf]])
+    errors, valid = (
+        torch.tensor([[1.0, 0.0], [2.0, 0.0]]),
+        torch.tensor([[True] * 2, [True, False]]),
+    )
+    of = {name: loss(totals, errors, valid).tolist() for name, loss in LOSSES.items()}
+    assert of["mwer"] == pytest.approx([0.25, 2.0])  # p is 1/4 and 3/4
+    wanted = math.exp(-1) / (1 + math.exp(-1))
+    gap = wanted * math.log(wanted / 0.25) + (1 - wanted) * math.log((1 - wanted) / 0.75)
+    assert of["mwed"] == pytest.approx([gap, 0.0], abs=1e-6)
+    assert of["margin"] == pytest.approx([math.log(math.e + 3) - math.log(3), 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("form", ["sum", "vector"])
+@pytest.mark.parametrize("model", OBJECTIVE)
+def test_gradients_are_finite_differences_of_scores_that_lmtools_has(
+    trained, lists, tmp_path, model, form
+):
+    out = tmp_path / "lm"
+    told = on_lists(model, form, steps=8, lists=Lists("mwed", sample=3))
+    where = lists / "train.jsonl", lists / "valid.jsonl"
+    train(told, *where, out, "cpu", trained[model])
+    lm, _ = load_model(out)
+    plan = TrainingPlan.read(told, *where, out=out, device=torch.device("cpu"), init=trained[model])
+    batches = ListBatches(plan.train, plan, 1, world=World(), lm=lm)
+
+    def loss():
+        return batches.loss(lm, batches.at(0), np.random.default_rng(3), plan.device)[0]
+
+    loss().backward()
+    parameters = [p for p in lm.parameters() if p.grad is not None]
+    norm = math.sqrt(sum(float(p.grad.square().sum()) for p in parameters))
+    ends, step = [], 0.02 / norm
+    for sign in (1, -2):  # there, and back to the other side
+        for parameter in parameters:
+            parameter.data.add_(parameter.grad / norm, alpha=sign * step)
+        ends.append(loss().item())
+    assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(norm, rel=0.02)
+    assert main(f"score --nbest {where[1]} --lm {out} --out {tmp_path}/s --cache none".split()) == 0
+    lm, table = load_model(out)[0], scores.read(tmp_path / "s")
+    batches = ListBatches(plan.valid, plan, 1, world=World(), lm=lm)
+    with torch.no_grad():
+        ours = batches.score(lm, plan.valid.lists, plan.device)
+    theirs = np.concatenate([table.log_prob[utt] for utt in plan.valid.utts])
+    np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_training_lowers_errors_and_keeps_what_it_cannot_better(trained, lists, tmp_path, loss):
+    told = on_lists("tta", lists=Lists(loss), epochs=8, optim=Optim(lr=5e-3, warmup=2))
+    found = train(told, *[lists / f"{n}.jsonl" for n in ("train", "train")], tmp_path / "a", "cpu",
+                  trained["tta"])  # fmt: skip
+    first = read_log(tmp_path / "a", "valid_loss")[0]["valid_loss"]
+    assert found.best < 0.8 * first and found.best_step > 0
+    told = replace(told, patience=2)
+    sure = [lists / f"{name}.jsonl" for name in ("train", "sure")]
+    kept = train(told, *sure, tmp_path / "b", "cpu", trained["tta"])
+    assert (kept.best, kept.best_step) == (0.0, 0) and kept.step < found.step
+    ours, theirs = (saved_bytes(path, "model") for path in (tmp_path / "b", trained["tta"]))
+    assert ours == theirs
+
+
+def test_distilled_scores_come_near_those_of_the_model(trained, lists, tmp_path):
+    told = on_lists(
+        "tta", "vector", lists=Lists("distil"), epochs=10, optim=Optim(lr=5e-2, warmup=2)
+    )
+    where = [lists / f"{name}.jsonl" for name in ("train", "valid")]
+    train(told, *where, tmp_path / "distilled", "cpu", trained["tta"])
+    values = [row["valid_loss"] for row in read_log(tmp_path / "distilled", "valid_loss")]
+    assert min(values) < 0.3 * values[0]
+    told = on_lists("tta", "vector", steps=2)
+    train(told, *where, tmp_path / "on", "cpu", tmp_path / "distilled")
+    assert main(f"ppl --text {where[0]} --lm {tmp_path}/on".split()) == 1
+
+
+def test_resumed_training_has_equal_bytes(trained, lists, tmp_path, train_in_parts):
+    told = on_lists("lstm", steps=12, lists=Lists("mwer", None, 1.0, 3, f"{lists}/confusions.tsv"))
+    where = lists / "train.jsonl", lists / "valid.jsonl"
+    train(told, *where, tmp_path / "whole", "cpu", trained["lstm"])
+    train_in_parts([3, 8], told, *where, tmp_path / "parts", "cpu", trained["lstm"])
+    assert saved_bytes(tmp_path / "parts") == saved_bytes(tmp_path / "whole")
+
+
+def test_corrupted_references_have_the_errors_of_their_confusions(lists):
+    corruptor = Corruptor.read(lists / "confusions.tsv", 4)
+    texts, errors = corruptor.draw("the queen of the great river", np.random.default_rng(1))
+    assert texts[0] == "the queen of the great river" and errors[0] == 0
+    assert len(set(texts)) == 4 and (errors[1:] > 0).all()
+    for text, count in zip(texts, errors, strict=True):
+        made = text.count("city") + 2 * ("river" not in text) + text.count("the the")
+        assert made == count
+    again = corruptor.draw("the queen of the great river", np.random.default_rng(1))
+    assert again[0] == texts
+    assert corruptor.draw("stone", np.random.default_rng(1))[0] == ("stone",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named", "words"),
+    [
+        ({"lists.weights": "{lm: 1}"}, "train", "no score 'lm'; give lists.weights"),
+        ({}, "bare", "utterance 'u1' has no reference; attach them"),
+        ({}, "flat", "in no list do the errors of hypotheses differ"),
+        ({"lists.confusions": "F"}, "train", "the head line does not name heard, said, count"),
+        ({"lists.loss": "distil"}, "train", "distil teaches a score of its own"),
+        ({"criterion": "vector", "lists.loss": "null"}, "train", "learns from N-best lists alone"),
+        ({"lists.loss": "mwr"}, "train", "'mwr' is unknown"),
+        ({"objective": "two-way"}, "train", "not for objective two-way; take a model of"),
+    ],
+)
+def test_refusals_are_one_line(trained, lists, tmp_path, capsys, changes, named, words):
+    hyps = '[{"text": "a", "scores": {"am": 1}}]'
+    (lists / "bare.jsonl").write_text(f'{{"utt": "u1", "hyps": {hyps}}}\n')
+    (lists / "flat.jsonl").write_text(f'{{"utt": "u1", "ref": "a", "hyps": {hyps}}}\n')
+    (lists / "conf.yaml").write_text("lists: {loss: mwer}\nbatch: {sentences: 8}\n")
+    given = [f"{k}={lists / 'conf.yaml' if v == 'F' else v}" for k, v in changes.items()]
+    command = f"train --conf {lists}/conf.yaml --train {lists}/{named}.jsonl --out {tmp_path}/lm"
+    command += f" --valid {lists}/valid.jsonl --init {trained['tta']}"
+    assert main([*command.split(), *given]) == 1
+    error = capsys.readouterr().err.strip()
+    assert words in error and error.count("\n") == 0 and not (tmp_path / "lm").exists()
+
+
+def test_lists_need_a_model_to_go_on_from(lists, tmp_path):
+    with pytest.raises(UserError, match="give --init LM"):
+        train(on_lists("tta"), *[lists / "train.jsonl"] * 2, tmp_path / "lm", "cpu")
