@@ -97,6 +97,7 @@ EXTRAS = {
     "soundfile": "asr",
     "av": "asr",
     "tensorboard": "tensorboard",
+    "sklearn": "rerank",
     "starlette": "serve",
     "uvicorn": "serve",
     "wyoming": "serve",
