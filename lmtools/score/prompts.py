@@ -26,7 +26,7 @@ PREVIOUS = "previous"
 ENTRY = 'write {"id": "utterance", "prompt": "text"}'
 
 
-class Entry(msgspec.Struct, forbid_unknown_fields=True):
+class PromptEntry(msgspec.Struct, forbid_unknown_fields=True):
     """A line of a file of prompts."""
 
     id: str
@@ -54,7 +54,7 @@ class Prompts:
         for number, line in lines:
             where = f"{path}:{number}"
             if line.strip():
-                entry = fit(parse_json(line, where, ENTRY), Entry, where, remedy=ENTRY)
+                entry = fit(parse_json(line, where, ENTRY), PromptEntry, where, remedy=ENTRY)
                 if entry.id in own:
                     raise UserError(f"{where}: a second prompt of {entry.id!r}; leave one out")
                 own[entry.id] = entry.prompt
