@@ -19,13 +19,13 @@ SILENCE = 120  # seconds until a silent program is given up
 
 
 class Running:
-    """A running `lmtools` with our streams; it ends with the block, and after SILENCE."""
+    """A running `lmtools` with our streams; it ends with the block, and after `seconds`."""
 
-    def __init__(self, *words, program=("-m", "lmtools"), **more):
+    def __init__(self, *words, program=("-m", "lmtools"), seconds=SILENCE, **more):
         command = [sys.executable, *program, *map(str, words)]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         self.process = subprocess.Popen(command, **pipes, **more)
-        self.clock = threading.Timer(SILENCE, self.process.kill)
+        self.clock = threading.Timer(seconds, self.process.kill)
         self.clock.start()
 
     def __enter__(self):

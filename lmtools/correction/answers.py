@@ -11,12 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol
 
-from lmtools.base.computing import Computing
-from lmtools.base.doors import find_doors, open_door
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.correction.allowed import Allowed, TokenPaths
-from lmtools.score import load
 
 LIST = "{list}"  # in a prompt, the place of the hypotheses
 PROMPT = """\
@@ -50,25 +48,6 @@ def show_list(texts: Sequence[str], prompt: str = PROMPT) -> str:
     """Return the prompt with the texts in the place of LIST, a line each."""
     before, _, after = prompt.partition(LIST)
     return before + "\n".join(f"- {' '.join(text.split())}" for text in texts) + after
-
-
-def open_generate(spec: LMSpec, computing: Computing) -> Generate:
-    """Return what writes answers by the model of a specification; UserError for one that cannot."""
-    if spec.lm.startswith(("http://", "https://")) and "llms" in find_doors():
-        return ServerWriter(spec)
-    scorer: Any = load(spec, computing)
-    if hasattr(scorer, "context") and hasattr(scorer, "vocab"):
-        from lmtools.correction.gguf import GgufWriter  # llama_cpp is an optional dependency
-
-        return GgufWriter(scorer)
-    if hasattr(scorer, "tokenizer") and hasattr(scorer, "begin") and not scorer.pairs:
-        from lmtools.correction.writers import HuggingFaceWriter  # torch takes seconds
-
-        return HuggingFaceWriter(scorer)
-    raise UserError(
-        f"{scorer.source}: writes no text; give a left-to-right model of Hugging Face, hf:DIR, a"
-        " GGUF file, gguf:FILE, or a server, http://HOST:PORT/v1"
-    )
 
 
 class ServerWriter:

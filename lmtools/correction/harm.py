@@ -22,8 +22,7 @@ from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import list_texts
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.base.specs import LMSpec
-from lmtools.correction.answers import open_generate
-from lmtools.correction.lists import SHOWN, Corrector
+from lmtools.correction.lists import SHOWN, Corrector, open_generate
 from lmtools.correction.share import bound_clustered, bound_share
 from lmtools.formats.scores import make_table
 from lmtools.rescoring.features import DERIVED, NEAR, make_columns

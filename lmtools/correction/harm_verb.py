@@ -6,9 +6,8 @@ from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.correction.answers import open_generate
 from lmtools.correction.harm import Harm, HarmPlan
-from lmtools.correction.lists import Corrector
+from lmtools.correction.lists import Corrector, open_generate
 from lmtools.correction.share import LEVEL
 from lmtools.rescoring.margins import write_changes
 from lmtools.rescoring.weights import Weights

@@ -16,15 +16,16 @@ from rapidfuzz.distance import Levenshtein
 from lmtools.api.files import list_nbests
 from lmtools.api.weights import warn
 from lmtools.base.computing import Computing
-from lmtools.base.doors import open_door
+from lmtools.base.doors import find_doors, open_door
 from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import check_path, check_whole
 from lmtools.base.log import track
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.base.specs import LMSpec
 from lmtools.correction.allowed import Allowed
-from lmtools.correction.answers import Generate, open_generate, show_list
+from lmtools.correction.answers import Generate, ServerWriter, show_list
 from lmtools.rescoring.margins import SOURCE, join_new
+from lmtools.score import load
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.types import Hypothesis, NBest
 
@@ -33,6 +34,25 @@ SHOWN = 5  # hypotheses of a list in a prompt, and whose words are allowed
 TOKENS = 128  # of an answer, at most
 FARTHEST = 0.5  # share of an answer's words, at most, that differ from its nearest hypothesis
 LIBRISPEECH = parse_normaliser("librispeech")
+
+
+def open_generate(spec: LMSpec, computing: Computing) -> Generate:
+    """Return what writes answers by the model of a specification; UserError for one that cannot."""
+    if spec.lm.startswith(("http://", "https://")) and "llms" in find_doors():
+        return ServerWriter(spec)
+    scorer: Any = load(spec, computing)
+    if hasattr(scorer, "context") and hasattr(scorer, "vocab"):
+        from lmtools.correction.gguf import GgufWriter  # llama_cpp is an optional dependency
+
+        return GgufWriter(scorer)
+    if hasattr(scorer, "tokenizer") and hasattr(scorer, "begin") and not scorer.pairs:
+        from lmtools.correction.writers import HuggingFaceWriter  # torch takes seconds
+
+        return HuggingFaceWriter(scorer)
+    raise UserError(
+        f"{scorer.source}: writes no text; give a left-to-right model of Hugging Face, hf:DIR, a"
+        " GGUF file, gguf:FILE, or a server, http://HOST:PORT/v1"
+    )
 
 
 @dataclass

@@ -5,8 +5,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.correction.answers import open_generate
-from lmtools.correction.lists import HELD, SHOWN, Corrector
+from lmtools.correction.lists import HELD, SHOWN, Corrector, open_generate
 from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
 from lmtools.rescoring.margins import SOURCE
@@ -28,7 +27,7 @@ def arguments(parser):
         " to win, and where answers do not clearly save errors none does."
     )
     parser.add("--nbest", "--format")
-    add_lm(parser, help="language model that writes: hf:DIR, a left-to-right model")
+    add_lm(parser, help="language model that writes: hf:DIR, gguf:FILE or a server")
     parser.add("--free")
     help_text = "hypotheses of a list that the model reads (default: %(default)s)"
     parser.add("--depth", default=SHOWN, help=help_text)

@@ -351,7 +351,7 @@ def depth_curves(
         )
         if known and not system.makeup.lattices and system.makeup.normalised:
             check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
-            totals = weighted_totals([one.utt for one in filled], features, system.weights)
+            totals = weighted_totals(filled, features, system.weights)
             curves[name] = []
             for shown in shown_depths(features.valid.shape[1]):
                 choices = best(totals[:, :shown], features.valid[:, :shown])

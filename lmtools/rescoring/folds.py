@@ -13,6 +13,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import Finite
+from lmtools.rescoring.reranker import Reranker
 
 RANDOM, SPEAKER = "random", "speaker"
 
@@ -25,12 +26,15 @@ class FoldPlan:
     count: int | None
 
 
-class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The weights tuned without these utterances; `name`: a number or its speakers."""
+class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The weights, and a reranker if any, that were learnt without these utterances; `name`: a
+    number or its speakers.
+    """
 
     name: str
     utterances: tuple[str, ...]
     features: dict[str, Finite]
+    reranker: Reranker | None = None
 
 
 class Folds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,14 +49,13 @@ class Folds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         kind = "by speaker" if self.by == SPEAKER else "at random"
         return f"cross-validated, {len(self.parts)} folds {kind}"
 
-    def divide(self, utterances: Sequence[str]) -> list[tuple[Mapping[str, float], np.ndarray]]:
-        """Return the weights of each fold with any of `utterances`, and their places."""
+    def divide(self, utterances: Sequence[str]) -> list[tuple[Fold, np.ndarray]]:
+        """Return each fold with any of `utterances`, and their places."""
         places = {utt: place for place, utt in enumerate(utterances)}
         known = (
-            (fold.features, [places[utt] for utt in fold.utterances if utt in places])
-            for fold in self.parts
+            (fold, [places[utt] for utt in fold.utterances if utt in places]) for fold in self.parts
         )
-        return [(features, np.array(rows)) for features, rows in known if rows]
+        return [(fold, np.array(rows)) for fold, rows in known if rows]
 
 
 def parse_folds(word: str) -> FoldPlan:

@@ -17,8 +17,10 @@ from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
+from lmtools.rescoring.reranker import KnownLists
+from lmtools.rescoring.reranking import rerank
 from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_plan
-from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
+from lmtools.rescoring.tuning import Crossing, DevSet, cross_quietly, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights, describe_system, find_useless
 from lmtools.types import NUMERICS, PHRASES, TOTAL, NBest
@@ -42,6 +44,8 @@ def tune_lists(
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, derived)
     check_negative(features, options, source)
+    if options.reranker and crossing is None:
+        crossing = cross_quietly(nbests, options, source)
     warnings = doubt_dev(nbests, columns, features, options=options, source=source)
 
     def tuned():
@@ -54,8 +58,13 @@ def tune_lists(
         every = map_ordered(partial(tune_plan, **given), systems.values(), nj)
         for (system, plan), weights in zip(systems.items(), every, strict=True):
             taken = columns.select(plan.columns)
-            facts = describe_system(nbests, taken, source)
-            yield system, note_bounds(replace(weights, system=facts), nbests, features, taken)
+            weights = replace(weights, system=describe_system(nbests, taken, source))
+            if options.reranker:
+                known = KnownLists(nbests, features.select([*weights.features]), weights.metric)
+                asked = {"kind": options.reranker, "groups": crossing.groups}
+                weights = rerank(known, given["dev_set"], weights, **asked)
+                weights = weights if options.folds else replace(weights, folds=None)
+            yield system, note_bounds(weights, nbests, features, taken)
 
     return warnings, tuned()
 
@@ -96,7 +105,7 @@ def note_bounds(
     weights: Weights, nbests: Sequence[NBest], features: Features, columns: ScoreColumns
 ) -> Weights:
     lms = columns.select([name for name in columns.values if name != PHRASES])
-    bounds = learn_bounds(nbests, features, lms, weights)
+    bounds = {} if weights.reranker else learn_bounds(nbests, features, lms, weights)
     notes = {**weights.search, LAZY: bounds} if bounds else weights.search
     return replace(weights, signatures=columns.signatures, search=notes)
 
@@ -169,21 +178,29 @@ def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, sourc
     weights'.
     """
     check(features, weights, source)
-    totals = weighted_totals([nbest.utt for nbest in nbests], features, weights)
+    totals = weighted_totals(nbests, features, weights)
     return [reordered(nbest, features, row, totals[row]) for row, nbest in enumerate(nbests)]
 
 
-def weighted_totals(utterances: Sequence[str], features: Features, weights: Weights) -> np.ndarray:
+def weighted_totals(nbests: Sequence[NBest], features: Features, weights: Weights) -> np.ndarray:
     """Return the total of each hypothesis (utterances, hypotheses), with weight 0 for features that
-    have none: by the weights of an utterance's fold, else by those of the whole set.
+    have none: by the weights of an utterance's fold, else by those of the whole set. What a
+    reranker chooses has the highest.
     """
 
     def total(weight: Mapping[str, float], values: np.ndarray) -> np.ndarray:
         return combine([weight.get(name, 0.0) for name in features.names], values)
 
     totals = total(weights.features, features.values)
-    for part, rows in weights.folds.divide(utterances) if weights.folds else ():
-        totals[rows] = total(part, features.values[:, rows])
+    rest = np.ones(len(nbests), bool)
+    folds = weights.folds.divide([nbest.utt for nbest in nbests]) if weights.folds else []
+    for part, rows in folds:
+        totals[rows] = total(part.features, features.values[:, rows])
+        rest[rows] = False
+    for part, rows in [*folds, (weights, np.flatnonzero(rest))]:
+        if part.reranker and len(rows):
+            known = KnownLists(nbests, features.select([*weights.features]), weights.metric)
+            known.switch(totals, rows, part.reranker)
     if not weights.tuned and "words" in features.names:
         keep_silence(totals, features.values[features.names.index("words")])
     return totals

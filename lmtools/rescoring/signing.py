@@ -36,7 +36,11 @@ def sign(
         "first": digest(sorted(first, key=lambda row: row[0])),
         "lms": digest(lms),
         "weights": digest(
-            [dict(weights.features), weights.folds and msgspec.to_builtins(weights.folds)]
+            [
+                dict(weights.features),
+                weights.folds and msgspec.to_builtins(weights.folds),
+                *([msgspec.to_builtins(weights.reranker)] if weights.reranker else []),
+            ]
         ),
         "text": digest(sorted([utt, " ".join(text.split())] for utt, text in texts.items())),
         "metric": weights.metric,

@@ -16,8 +16,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.correction.allowed import Allowed, TokenPaths
-from lmtools.correction.answers import PROMPT, open_generate, show_list
-from lmtools.correction.lists import FREE, HELD, Corrector
+from lmtools.correction.answers import PROMPT, show_list
+from lmtools.correction.lists import FREE, HELD, Corrector, open_generate
 from lmtools.types import NO_WORD, NBest
 
 pytest.importorskip("transformers", reason="transformers is not installed; pip install -e '.[hf]'")

@@ -88,7 +88,7 @@ def service(home):
     words += ["--max-line", MOST, "--set", "port=0", "seconds=3", "waiting=4", "wyoming=0"]
     path = f"{TESTS}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     more = {"cwd": home, "env": {**os.environ, "PYTHONPATH": path, "LMTOOLS_API_KEY": "key"}}
-    with Service(*words, program=("-c", SCRIPT), **more) as service:
+    with Service(*words, program=("-c", SCRIPT), seconds=SILENCE + 2 * ATTACKS, **more) as service:
         service.listen()
         service.wyoming = service.find(rb"listening on tcp://127.0.0.1:(\d+)\n")
         yield service
@@ -350,6 +350,7 @@ def test_an_attack_leaves_nothing_behind(service, home, wanted):
     while measure(service.process.pid)[1] > before[1] + 1 and time.monotonic() < until:
         time.sleep(0.2)
     memory, files, threads = measure(service.process.pid)
+    print(dict(answers), "MB, files, threads:", before, (memory, files, threads))
     assert memory < before[0] + 30 and files <= before[1] + 1 and threads <= before[2] + 40
     assert metric(service, "lmtools_queue_requests") == 0
     status, tree = curl(service, home, "-F", "file=@a.wav")
