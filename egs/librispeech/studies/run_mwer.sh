@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# LMs trained on N-best lists of real speech to lower the word error rate (docs/training-rescorers.md):
-# the LMs of run.sh as they are, and trained by each loss of lists, beside an n-gram in the first
-# pass. Lists of training, of dev, which tunes all weights and stops each training, and of test.
+# LMs trained on N-best lists of real speech to lower the word error rate
+# (docs/training-rescorers.md): the LMs of run.sh as they are, and trained by each loss of lists,
+# beside an n-gram in the first pass. Lists of training, of dev, which tunes all weights and stops
+# each training, and of test. Another seed: --train-opts seed=2 --expdir exp/mwer2.
 #
 #   ./run.sh --stop-stage 4 && studies/run_mwer.sh
 
@@ -11,9 +12,8 @@ cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 nbest_dir=mini-real/ocean # lists: train, dev and test.nbest.jsonl.xz in it, with the score am
 lm_dir=exp/lm     # LMs by name, ngram and those of `lms` among them
-lms="tta causal"  # LMs to train
-losses="mwer mwed margin" # of lists.loss
-seeds="1 2 3"     # of each training
+lms="tta causal"  # LMs that are rescored with as they are
+runs="tta@mwer tta@mwed tta@margin causal@mwer causal@mwed causal@margin" # LM @ lists.loss
 scale=0.15        # weight of an LM's score in training, that of am is 1
 train_opts="lists.sample=8 optim.lr=2e-4" # key=value settings over conf/mwer.yaml
 nj=2              # processes that train or score at a time
@@ -36,22 +36,20 @@ if stage 1 "first pass with the n-gram" $nbest_dir/{train,dev,test}.nbest.jsonl.
 fi
 
 if stage 2 "train on lists" ../../conf/mwer.yaml $expdir/{train,dev}.nbest.jsonl : $expdir/lm; then
-  for lm in $lms; do
-    for loss in $losses; do
-      for seed in $seeds; do
-        echo --conf ../../conf/mwer.yaml --init $lm_dir/$lm --train $expdir/train.nbest.jsonl \
-          --valid $expdir/dev.nbest.jsonl --out $expdir/lm/$lm-$loss-$seed \
-          lists.loss=$loss lists.scale=$scale seed=$seed $train_opts
-      done
-    done
+  for run in $runs; do
+    echo --conf ../../conf/mwer.yaml --init $lm_dir/${run%@*} --train $expdir/train.nbest.jsonl \
+      --valid $expdir/dev.nbest.jsonl --out $expdir/lm/$run lists.loss=${run#*@} \
+      lists.scale=$scale $train_opts
   done | each lmtools train
 fi
 
 if stage 3 "tune and rescore" $expdir/lm : $expdir/rescored; then
+  for run in $runs; do
+    lmtools rescue --dev $nbest_dir/dev.nbest.jsonl.xz --test $nbest_dir/test.nbest.jsonl.xz \
+      --lm ngram=$lm_dir/ngram --lm trained=$expdir/lm/$run --out $expdir/rescored/$run
+  done
   for lm in $lms; do
-    for place in $lm_dir/$lm $expdir/lm/$lm-*; do
-      lmtools rescue --dev $nbest_dir/dev.nbest.jsonl.xz --test $nbest_dir/test.nbest.jsonl.xz \
-        --lm ngram=$lm_dir/ngram --lm trained=$place --out $expdir/rescored/${place##*/}
-    done
+    lmtools rescue --dev $nbest_dir/dev.nbest.jsonl.xz --test $nbest_dir/test.nbest.jsonl.xz \
+      --lm ngram=$lm_dir/ngram --lm trained=$lm_dir/$lm --out $expdir/rescored/$lm
   done
 fi
