@@ -165,13 +165,15 @@ def find_segments(
             texts.append([*first, *itertools.chain(*words), *last])
             owners.append(place)
     scored = score_texts(window, texts, owners)
-    offset = window.at * HOP / window.model.rate
+    offset, last = window.at * HOP / window.model.rate, window.steps * HOP / window.model.rate
     segments = []
     for place, part in enumerate(window.parts):
         own, *rest = [one for one, owner in zip(scored, owners, strict=True) if owner == place]
         rest.sort(key=lambda one: -one.am)
         hyps = [one.as_hypothesis(no_speech) for one in (own, *rest)]
-        times = (round(offset + TICK * tick, DIGITS) for tick in (part.start, part.end))
+        # what Whisper says of the end may be later than that of the sound
+        ticks = (part.start, max(part.start, min(part.end, round(last / TICK))))
+        times = (round(offset + TICK * tick, DIGITS) for tick in ticks)
         segments.append(SpokenSegment(*times, hyps=hyps, place=place))
     return segments
 

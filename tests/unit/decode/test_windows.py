@@ -136,6 +136,8 @@ def test_a_recording_in_windows_and_from_any_state():
     model = FakeWhisper([ONE, REST])
     next(decode_recording(model, [samples], prompt="w9 w8"))
     assert model.prompts == [[103, 9, 8, 101]]
+    (short,) = decode_recording(FakeWhisper([ONE, REST]), [sound((1, 8))])
+    assert short.segments[1].end == 8 and len(short.sound_of(short.segments[1])) == 6 * RATE
 
 
 def test_sound_holds_a_window_and_its_margins():
