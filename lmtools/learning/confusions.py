@@ -47,7 +47,7 @@ class Confusion(NamedTuple):
         return self.right / self.tested if self.tested else 0.0
 
 
-class Stretch(NamedTuple):
+class ErrorPlace(NamedTuple):
     """Words from `begin` to `end` of an answer where `said` was said."""
 
     begin: int
@@ -55,7 +55,7 @@ class Stretch(NamedTuple):
     said: Words
 
 
-def find_errors(heard: Sequence[str], said: Sequence[str]) -> Iterator[Stretch]:
+def find_errors(heard: Sequence[str], said: Sequence[str]) -> Iterator[ErrorPlace]:
     """Yield the stretches of up to LONGEST words that differ; where nothing was heard, with the
     word before, or the one behind.
     """
@@ -75,10 +75,10 @@ def find_errors(heard: Sequence[str], said: Sequence[str]) -> Iterator[Stretch]:
         elif begin == end and end < len(heard) and last < len(said):
             end, last = end + 1, last + 1
         if max(end - begin, last - first) <= LONGEST and end > begin:
-            yield Stretch(begin, end, tuple(said[first:last]))
+            yield ErrorPlace(begin, end, tuple(said[first:last]))
 
 
-class Counts:
+class Tally:
     """Confusions of pairs (heard, said), and how often each stretch of words was heard."""
 
     def __init__(self, pairs: Iterable[tuple[Words, Words]]):
@@ -124,7 +124,7 @@ def estimate(pairs: Sequence[tuple[Words, Words]]) -> list[Confusion]:
     tested, right = Counter(), Counter()
     bounds = [len(pairs) * part // PARTS for part in range(PARTS + 1)]
     for begin, end in pairwise(bounds):
-        known = Counts([*pairs[:begin], *pairs[end:]]).likeliest()
+        known = Tally([*pairs[:begin], *pairs[end:]]).likeliest()
         for heard, said in pairs[begin:end]:
             errors = {(e.begin, e.end): e.said for e in find_errors(heard, said)}
             for place, words in list_stretches(heard):
@@ -133,7 +133,7 @@ def estimate(pairs: Sequence[tuple[Words, Words]]) -> list[Confusion]:
                     tested[confusion] += 1
                     is_right = errors.get((place, place + len(words))) == known[words]
                     right[confusion] += is_right
-    counts = Counts(pairs)
+    counts = Tally(pairs)
     return [
         Confusion(
             heard=" ".join(heard),

@@ -2,6 +2,7 @@
 of it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_directory, atomic_text
@@ -24,7 +25,7 @@ MARKER = "confusions.tsv"
 
 EXAMPLES = (
     "lmtools learn --corrections kept.jsonl --out learnt",
-    "lmtools learn --corrections pairs.tsv --out learnt",
+    "lmtools learn --corrections corrections.tsv --out learnt",
 )
 
 
@@ -91,4 +92,4 @@ def nbest_with(nbest: NBest, values: list[float]) -> NBest:
     """Return a list with the column LM among the scores of its hypotheses."""
     pairs = zip(nbest.hyps, values, strict=True)
     hyps = (hyp.with_scores({**hyp.scores, LM: value}) for hyp, value in pairs)
-    return NBest(nbest.utt, tuple(hyps), nbest.ref, nbest.extra, nbest.more_refs)
+    return replace(nbest, hyps=tuple(hyps))
