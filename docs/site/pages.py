@@ -2,7 +2,7 @@
 
 BELOW = {
     "docs/rescoring": ("evaluation", "advanced", "ears"),
-    "docs/lms": ("llms", "models", "export", "speed"),
+    "docs/lms": ("llms", "training-rescorers", "models", "export", "speed"),
     "docs/python": ("api",),
     "docs/recipes": (
         "clusters",

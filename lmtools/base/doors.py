@@ -7,6 +7,8 @@ used. A value is a MODULE, or MODULE:NAME of what is in one.
     VERBS = {verb: (title of its group in `lmtools --help`, purpose, MODULE)}
     LATTICES = {name of a format: MODULE}
     HOOKS = {name by which the core asks: MODULE:NAME}
+    LMS = {beginning of a specification of a language model: (MODULE:NAME loads it, MODULE:NAME of
+        the dataclass of its options, package that it needs)}
     NETWORK_ACTIONS = {action of `lmtools network`: (MODULE:NAME declares its options, does it)}
 
 `rm -r` of a door's folder removes the feature, and nothing else. What asks for one that is not
@@ -27,6 +29,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
     "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
     "learning": ("what corrected answers teach, tested", ("confusions", "learn")),
+    "llms": ("large language models behind servers and in GGUF files", ()),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ()),

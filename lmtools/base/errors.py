@@ -91,6 +91,8 @@ EXTRAS = {
     "safetensors": "neural",
     "kenlm": "ngram",
     "transformers": "hf",
+    "httpx": "llm",
+    "llama_cpp": "gguf",
     "ctranslate2": "ct2",
     "onnx": "onnx",
     "sacremoses": "mt",

@@ -7,20 +7,26 @@ import re
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
+from typing import Any
 
+from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.options import check_options, list_options, option, parse_option
 
 NORMALISATIONS = ("full", "none")
+AS_IT_IS, SENTENCE = "list", "sentence"  # forms in which a hypothesis is scored
 MIX, HF = "mix:", "hf:"
+GGUF = "gguf:"
+LLMS = ("http://", "https://", GGUF)  # kinds of the door llms
 WEIGHTS = "model.safetensors"  # in the directory of a neural model
 MIXTURE = "mix:LM=WEIGHT,LM=WEIGHT"
 
 
 @dataclass(frozen=True)
 class LMSpec:
-    """Specification of a language model: its place (a directory, a KenLM or ARPA file, `hf:DIR`, or
-    `mix:LM=W,LM=W`) and how it scores. The name of an installed model becomes its place.
+    """Specification of a language model: its place (a directory, a KenLM or ARPA file, `hf:DIR`,
+    `mix:LM=W,LM=W`, or what a door brings, as `http://HOST:PORT/v1`) and how it scores. The name of
+    an installed model becomes its place. `more`: the options that a door declares for its kind.
 
     The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
     target, of a translation model; with `context`, pairs of what was said before and a text.
@@ -49,9 +55,23 @@ class LMSpec:
     adapter: str | None = option(
         None, "directory of a LoRA adapter of hf:DIR, as peft saves it", path=True
     )
+    prompt: str | None = option(
+        None,
+        "file with text that the model reads before each hypothesis, unscored; {utt}, {best},"
+        " {previous} or a field of the lists stand for what an utterance has; F.jsonl has objects"
+        " with the id and prompt of each utterance",
+        path=True,
+    )
+    form: str = option(
+        AS_IT_IS,
+        "sentence: score each hypothesis with a capital and a full stop, for a model of written"
+        " text and lists without case",
+        choices=(AS_IT_IS, SENTENCE),
+    )
     pairs: bool = False
     head: bool = True
     context: bool = False
+    more: Any = None
 
     def __post_init__(self):
         object.__setattr__(self, "lm", find_model(self.lm))
@@ -64,13 +84,21 @@ class LMSpec:
         another kind of value.
         """
         lm, values = split_options(text)
-        given = {name: parse_option(cls, name, value) for name, value in values.items()}
+        given = {n: parse_option(cls, n, value) for n, value in values.items() if n in OPTIONS}
+        if kind := find_kind(lm):
+            rest = {n: parse_option(kind, n, values[n]) for n in values if n not in OPTIONS}
+            given["more"] = kind(**rest)
         return cls(lm, **defaults | given)
 
     def __str__(self) -> str:
         """Return the text that `parse` takes."""
-        values = {name: getattr(self, name) for name in OPTIONS}
-        changed = {name: value for name, value in values.items() if value != OPTIONS[name][1]}
+        changed = {
+            name: getattr(part, name)
+            for part in (self, self.more)
+            if part is not None
+            for name, (_, default, _) in list_options(type(part)).items()
+            if getattr(part, name) != default
+        }
         words = [f"{name}={'true' if value is True else value}" for name, value in changed.items()]
         return ",".join([self.lm, *words])
 
@@ -78,16 +106,28 @@ class LMSpec:
 OPTIONS = list_options(LMSpec)
 
 
+def find_place(lm: str) -> tuple[str, str, str] | None:
+    """Return what the doors' LMS say of the kind of `lm`, if it is a door's."""
+    return next((place for prefix, place in collect("LMS").items() if lm.startswith(prefix)), None)
+
+
+def find_kind(lm: str) -> type | None:
+    """Return the dataclass of the options that only the kind of `lm` has, if a door brings it."""
+    place = find_place(lm)
+    return load(place[1]) if place else None
+
+
 def split_options(text: str) -> tuple[str, dict[str, str]]:
     """Split `LM,option=value,..` into the place of the model and its options."""
-    lm, values = text, {}
+    lm, values, kind = text, {}, find_kind(text)
+    known = {**OPTIONS, **(list_options(kind) if kind else {})}
     while "," in lm and not Path(lm).exists():
         rest, _, last = lm.rpartition(",")
         name, sign, value = last.partition("=")
         name = name.replace("-", "_")
-        if not sign or name not in OPTIONS:
-            if sign and not lm.startswith(MIX) and Path(rest.removeprefix(HF)).exists():
-                known = ", ".join(OPTIONS)
+        if not sign or name not in known:
+            if sign and not lm.startswith(MIX) and (kind or Path(rest.removeprefix(HF)).exists()):
+                known = ", ".join(known)
                 raise UserError(f"{text}: no option {name!r} of a language model; known: {known}")
             break
         if name in values:
@@ -100,7 +140,7 @@ def find_paths(lm: str) -> list[str]:
     """Return the files and directories that `lm`, an LMSpec's place, names."""
     if lm.startswith(MIX):
         return [path for part in parse_mixture(lm)[0] for path in find_paths(part)]
-    return [lm.removeprefix(HF)]
+    return [] if "://" in lm else [lm.removeprefix(HF).removeprefix(GGUF)]
 
 
 def parse_mixture(text: str) -> tuple[list[str], list[float]]:

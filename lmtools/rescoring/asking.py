@@ -186,7 +186,7 @@ def score_in_context(
     What a killed run computed is in the cache.
     """
     sessions = find_sessions(nbests, context.sessions)
-    scorer = ContextScorer(model)
+    scorer = model if isinstance(model, ContextScorer) else ContextScorer(model)
     with contextlib.closing(open_cache(scorer, computing)) as cache:
         if context.origin in (FIRST, REF):
             if context.origin == FIRST:
@@ -195,7 +195,7 @@ def score_in_context(
                 refs = map(reference, nbests)
                 texts = [ref if isinstance(ref, str) else ref[0] for ref in refs]
             contexts = list_contexts(texts, sessions, scorer, context.tokens)
-            pairs = pair_contexts(nbests, contexts)
+            pairs = pair_contexts(nbests, contexts, scorer)
             scores = score_texts(pairs, scorer, computing, cache)
         else:
             choose = read_chooser(nbests, columns, context.origin)
@@ -205,12 +205,15 @@ def score_in_context(
     return replace(scores, signature={**scores.signature, **context.signature}), len(sessions)
 
 
-def pair_contexts(nbests: Sequence[NBest], contexts: Sequence[str]) -> list[tuple[str, str]]:
-    return [
-        (before, hyp.text)
-        for nbest, before in zip(nbests, contexts, strict=True)
-        for hyp in nbest.hyps
-    ]
+def pair_contexts(
+    nbests: Sequence[NBest], contexts: Sequence[str], scorer: ContextScorer
+) -> list[tuple[str, str]]:
+    """Return (what the scorer reads first, text) of each hypothesis."""
+    pairs = []
+    for nbest, before in zip(nbests, contexts, strict=True):
+        read = scorer.read_before(nbest, before)
+        pairs += [(read, hyp.text) for hyp in nbest.hyps]
+    return pairs
 
 
 Chooser = Callable[[int, np.ndarray, np.ndarray], int]
@@ -263,7 +266,7 @@ def score_in_order(
         pairs = zip(turn, histories, strict=True)
         here = [(place, history) for place, history in pairs if place is not None]
         lists = [nbests[place] for place, _ in here]
-        texts = pair_contexts(lists, [history.context() for _, history in here])
+        texts = pair_contexts(lists, [history.context() for _, history in here], scorer)
         scores, begin = score_texts(texts, scorer, computing, cache), 0
         for (place, history), nbest in zip(here, lists, strict=True):
             rows, own = slice(*bounds[place : place + 2]), slice(begin, begin + len(nbest.hyps))

@@ -13,6 +13,7 @@ from functools import partial
 from lmtools.base.errors import UserError
 from lmtools.score.base import Scorer
 from lmtools.score.trees import TreeBatch
+from lmtools.types import NBest
 
 CONTEXT, ORIGIN = "context", "context_from"  # in signatures: tokens, and whose words they are
 FIRST, REF, RESCORED = "first", "ref", "rescored"  # whose words a context has
@@ -39,16 +40,11 @@ class ContextScorer:
         return getattr(self.inner, name)
 
     def prepare(self, texts):
-        contexts = list(dict.fromkeys(context for context, _ in texts))
-        counts = dict(zip(contexts, self.count_tokens(contexts), strict=True))
-        joined = self.inner.prepare([f"{context} {text}".strip() for context, text in texts])
-        return [
-            (counts[context], sentence)
-            for (context, _), sentence in zip(texts, joined, strict=True)
-        ]
+        return self.inner.prepare_behind(texts)
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [len(self.inner.unknown(sentence)) for sentence in self.inner.prepare(texts)]
+    def read_before(self, nbest: NBest, context: str) -> str:
+        """Return what is read before the hypotheses of a list that has a context."""
+        return context
 
     def cost(self, sentence):
         return self.inner.cost(sentence[1])
@@ -80,7 +76,7 @@ class ContextScorer:
         for place in range(len(words) - 1, -1, -1):
             word = words[place]
             if word not in self.lengths:
-                self.lengths[word] = self.count_tokens([word])[0]
+                self.lengths[word] = self.inner.count_tokens(word)
             total += self.lengths[word]
             if total > tokens:
                 return " ".join(words[place + 1 :])

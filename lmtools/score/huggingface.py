@@ -25,7 +25,7 @@ from lmtools.models.device import (
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk, find_frame, hash_directory
 from lmtools.models.masked import Masked
 from lmtools.models.outputs import Softmax
-from lmtools.score.base import BatchStates, Scorer
+from lmtools.score.base import BatchStates, Scorer, count_common, join_behind
 from lmtools.version import __version__
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
@@ -35,6 +35,7 @@ PICKED = 1 << 24  # of them in log-softmax at once
 class HuggingFace(Scorer):
     """Model of transformers; tokenisation is the model's own, with its boundary tokens."""
 
+    forms = True
     engines = False  # its products may be prepared ones (lmtools.models.engine)
     slides = False  # texts longer than the positions are read in windows
 
@@ -64,11 +65,28 @@ class HuggingFace(Scorer):
     def prepare(self, texts):
         if not texts:  # which the tokenizer does not take
             return []
-        normalised = [self.normalise(text) for text in texts]
-        encoded = self.tokenizer(normalised, add_special_tokens=False)["input_ids"]
+        encoded = self.encode_texts([self.write(text) for text in texts])
         for text, ids in zip(texts, [] if self.slides else encoded, strict=not self.slides):
             self.check_length(text, ids, 2)
-        return [tuple(ids) for ids in encoded]
+        return encoded
+
+    def encode_texts(self, texts: Sequence[str]) -> list[tuple]:
+        """Return the ids of texts as they stand, without boundary tokens."""
+        return [tuple(i) for i in self.tokenizer([*texts], add_special_tokens=False)["input_ids"]]
+
+    def prepare_behind(self, pairs):
+        if not pairs:
+            return []
+        joined = [join_behind(before, self.write(text)) for before, text in pairs]
+        heads = list(dict.fromkeys(head for head, _ in joined))
+        known = dict(zip(heads, self.encode_texts(heads), strict=True))
+        sentences = self.encode_texts([whole for _, whole in joined])
+        for (_, whole), ids in zip(
+            joined, [] if self.slides else sentences, strict=not self.slides
+        ):
+            self.check_length(whole, ids, 2)
+        pairs = zip(joined, sentences, strict=True)
+        return [(count_common(known[head], ids), ids) for (head, _), ids in pairs]
 
     def check_length(self, text: str, ids: Sequence[int], boundary: int) -> None:
         """Raise UserError where a text and so many boundary tokens do not fit the positions."""

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lmtools.base.computing import WHOLE, Computing, Shard
 from lmtools.base.errors import UserError
@@ -17,6 +18,9 @@ from lmtools.score.load import load
 from lmtools.score.texts import TextScores, open_cache, score_texts
 from lmtools.text.unknown import LOOKED_AT, describe_unknown
 from lmtools.types import NBest
+
+if TYPE_CHECKING:
+    from lmtools.score.prompts import Prompts
 
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
 TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
@@ -123,18 +127,18 @@ def score_lists(
     out: str,
     spec: LMSpec,
     computing: Computing,
-    sources: Sources | None = None,
+    sources: "Sources | Prompts | None" = None,
     written: bool = False,
     shard: Shard = WHOLE,
 ) -> Totals:
     """Write the scores of N-best lists to `out`, each part when done. `sources`: what they
-    translate, for a `spec` of `pairs`; `written`: of what the recogniser wrote; `shard`: of this
-    part, with gaps for the others. UserError without lists.
+    translate, for a `spec` of `pairs`, or its prompts; `written`: of what the recogniser wrote;
+    `shard`: of this part, with gaps for the others. UserError without lists.
     """
     source, parts = lists.source, iter(lists)
     first = next(parts)  # before the model, which takes longer
     scorer, totals, texts, write = load(spec, computing), Totals(), [], None
-    more = sources.signature if sources else WRITTEN if written else {}
+    more = {**(sources.signature if sources else {}), **(WRITTEN if written else {})}
     signature, opened = {**scorer.signature, **more}, open_cache(scorer, computing)
     with contextlib.closing(opened) as cache, contextlib.ExitStack() as output:
         for nbests in itertools.chain([first], parts):
@@ -149,7 +153,7 @@ def score_lists(
             predicted = read if pairs is None else [target for _, target in pairs]
             texts += predicted[: LOOKED_AT - len(texts)]
             totals.add(len(nbests), flat)
-        if sources is not None:
+        if isinstance(sources, Sources):
             sources.check_number(totals.utterances, source)
     for note in scorer.notes if totals.unknown else ():
         say(note)

@@ -7,8 +7,21 @@ from functools import partial
 from pathlib import Path
 
 from lmtools.base.computing import USUAL, Computing
+from lmtools.base.doors import lacks
+from lmtools.base.doors import load as load_place
 from lmtools.base.errors import UserError, explain_missing
-from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, find_model, list_models, parse_mixture
+from lmtools.base.specs import (
+    AS_IT_IS,
+    HF,
+    LLMS,
+    MIX,
+    WEIGHTS,
+    LMSpec,
+    find_model,
+    find_place,
+    list_models,
+    parse_mixture,
+)
 from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
@@ -17,7 +30,7 @@ from lmtools.score.ngram import NgramScorer
 def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
     """Load the language model of a specification, or of the text of one: a model directory of ours
     (neural or n-gram), a KenLM or ARPA file, `hf:DIR` (a Hugging Face directory), the name of an
-    installed model, or a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`.
+    installed model, a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`, or a kind that a door brings.
 
     UserError for a model that cannot do what is asked: n-grams and those of Hugging Face do not
     score without normalisation, only sampled criteria have noise, and a translation model and
@@ -32,7 +45,18 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
             f"{spec.lm}: no translation model, so it reads no source; leave --source out"
         )
     scorer = scorer.with_oov_penalty(spec.oov_penalty)
-    if spec.context:
+    if spec.form != AS_IT_IS:
+        if not scorer.forms:
+            raise UserError(
+                f"{spec.lm}: reads text as `lmtools train` or `lmtools ngram` saw it; leave"
+                f" form={spec.form} out"
+            )
+        scorer.signature = {**scorer.signature, "form": spec.form}
+    if spec.prompt:
+        from lmtools.score.prompts import Prompts, PromptScorer
+
+        scorer = PromptScorer(scorer, Prompts.read(spec.prompt))
+    elif spec.context:
         from lmtools.score.context import ContextScorer
 
         scorer = ContextScorer(scorer)
@@ -54,6 +78,10 @@ def find_loader(lm: str) -> Callable[[LMSpec, Computing], Scorer]:
     for prefix, loader in LOADERS.items():
         if lm.startswith(prefix):
             return loader
+    if place := find_place(lm):
+        return load_place(place[0])
+    if lm.startswith(LLMS):
+        raise lacks("llms", lm)
     if (path / "config.json").exists():
         return load_foreign
     return load_neural if (path / WEIGHTS).exists() else load_ngram
@@ -124,7 +152,8 @@ def refuse_options(spec: LMSpec, without_noise: str, normalised: str) -> None:
 def check_packages(lm: str) -> None:
     """Raise UserError where a package that the kind of `lm` needs is missing; load nothing."""
     for part in parse_mixture(lm)[0] if lm.startswith(MIX) else [find_model(lm)]:
-        module = PACKAGES[find_loader(part)]
+        place = find_place(part)
+        module = place[2] if place else PACKAGES[find_loader(part)]
         if importlib.util.find_spec(module) is None:
             raise explain_missing(ImportError(name=module), f"{part}:")
 

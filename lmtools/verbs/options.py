@@ -192,7 +192,8 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--lm": value(
             "DIR",
             "language model: a model directory, an installed model, a KenLM or ARPA file, hf:DIR,"
-            " or a mixture mix:LM=W,LM=W; LM,option=value,... sets options (see --help-all)",
+            " gguf:FILE, a server's http://HOST:PORT/v1, or a mixture mix:LM=W,LM=W;"
+            " LM,option=value,... sets options (see --help-all)",
             required=True,
         )
     },

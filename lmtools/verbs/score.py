@@ -90,9 +90,11 @@ def run(args):
             if each.context:
                 score_sessions(each, spec)
                 continue
+            sources = read_prompts(spec, sources, each.written)
             given = {"sources": sources, "written": each.written, "shard": each.shard or WHOLE}
             reads = [each.nbest, *find_paths(spec.lm)]
-            reads += filter(None, (each.source, each.source_lines, spec.adapter))
+            more = (each.source, each.source_lines, spec.prompt, spec.adapter)
+            reads += filter(None, more)
             whole = contextlib.nullcontext([each.out])
             with writing_part(each, each.out, reads) if each.shard else whole as part:
                 totals = part and score_lists(lists, part[0], spec, fill(Computing, each), **given)
@@ -147,6 +149,19 @@ def read_sources(args) -> Sources | None:
     if args.reverse:
         raise UserError("--reverse: of which source? give --source or --source-lines")
     return None
+
+
+def read_prompts(spec: LMSpec, sources: Sources | None, written: bool):
+    """Return the prompts of a specification that has some, else the sources."""
+    if not spec.prompt:
+        return sources
+    if sources is not None:
+        raise UserError(
+            "--source: is for translation models, and prompt= for others; leave one out"
+        )
+    from lmtools.score.prompts import Prompts
+
+    return Prompts.read(spec.prompt, written)
 
 
 def describe(totals: Totals, out: str, spec: LMSpec) -> None:
