@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_000),
-        ("statements of lmtools", 38_330),
+        ("lines of lmtools", 61_030),
+        ("statements of lmtools", 38_340),
         ("files of lmtools", 377),
         ("files under 40 lines", 10),
-        ("lines of tests", 60_110),
+        ("lines of tests", 60_150),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
