@@ -27,7 +27,7 @@ def arguments(parser):
         " to win, and where answers do not clearly save errors none does."
     )
     parser.add("--nbest", "--format")
-    add_lm(parser, help="language model that writes: hf:DIR, a left-to-right model")
+    add_lm(parser, help="language model that writes: hf:DIR, gguf:FILE or a server")
     parser.add("--free")
     help_text = "hypotheses of a list that the model reads (default: %(default)s)"
     parser.add("--depth", default=SHOWN, help=help_text)

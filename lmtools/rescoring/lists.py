@@ -17,7 +17,7 @@ from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
-from lmtools.rescoring.reranker import KnownLists
+from lmtools.rescoring.reranker import KnownLists, doubt_reranker
 from lmtools.rescoring.reranking import rerank
 from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_plan
 from lmtools.rescoring.tuning import Crossing, DevSet, cross_quietly, measure_lists, tune_features
@@ -132,7 +132,9 @@ def rescore_lists(
             unused = {*derived} - {*weights.features}
             taken = taken.select([name for name in taken.names if name not in unused])
             lists = rescore(nbests, taken, weights, source)
-            yield system, lists, check_signatures(weights, columns.select(wanted), place(system))
+            doubts = check_signatures(weights, columns.select(wanted), place(system))
+            doubts += doubt_reranker(weights.reranker, nbests, place(system))
+            yield system, lists, doubts
 
     # of a column that was tuned as plain numbers, lmtools tune has warned
     plain = [

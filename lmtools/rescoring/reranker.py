@@ -27,6 +27,7 @@ DEPTH = 10  # hypotheses of a list that may be chosen, by their totals, and the 
 SHARP = 2.0  # posteriors are softmax(SHARP * total / its spread)
 MOST_TREES, MOST_NODES = 1000, 255
 OF_TEXTS = ("posterior", "risk", "confidence", "doubt", "likeness")
+MANY, UNLIKE = 20, 1.25  # lists, and times their size, from which a doubt is said
 LEAF = -1
 
 
@@ -59,7 +60,8 @@ class Reranker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     `spreads` are the units of columns and the total. LOGISTIC has `weights` of inputs and a
     `constant`, which give the log-odds of better to worse; BOOSTING the sum of `constant` and
-    `trees`, errors saved. Only beyond `threshold` a hypothesis takes the chosen one's place.
+    `trees`, errors saved. `size` is the mean number of hypotheses of the lists that taught it. Only
+    beyond `threshold` a hypothesis takes the chosen one's place.
     """
 
     kind: Literal["logistic", "boosting"]
@@ -67,6 +69,7 @@ class Reranker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     spreads: dict[str, Finite]
     threshold: Finite
     constant: Finite
+    size: Finite
     weights: tuple[Finite, ...] = ()
     trees: tuple[RegressionTree, ...] = ()
 
@@ -90,7 +93,7 @@ def check_reranker(reranker: Reranker, features: Sequence[str], path) -> None:
     width = len(reranker.inputs)
     right = len(reranker.weights) == (width if reranker.kind == LOGISTIC else 0)
     right &= len(reranker.trees) <= (0 if reranker.kind == LOGISTIC else MOST_TREES)
-    right &= reranker.threshold >= 0
+    right &= reranker.threshold >= 0 and reranker.size > 0
     for tree in reranker.trees:
         size = len(tree.inputs)
         columns = (tree.thresholds, tree.left, tree.right, tree.values)
@@ -125,6 +128,17 @@ class Candidates:
         order = np.lexsort((-self.places, scores))  # the last of a list stays
         places[self.lists[order]], highest[self.lists[order]] = self.places[order], scores[order]
         return places, highest
+
+
+def doubt_reranker(reranker: Reranker | None, nbests: Sequence[NBest], path) -> list[str]:
+    """Return a warning on weights of `path` where lists are of another size than its reranker's."""
+    size = np.mean([len(nbest.hyps) for nbest in nbests]) if nbests else 0
+    if not reranker or len(nbests) < MANY or 1 / UNLIKE < size / reranker.size < UNLIKE:
+        return []
+    return [
+        f"warning: {path}: its reranker was learnt on lists of {reranker.size:.1f} hypotheses,"
+        f" these have {size:.1f}: it may do harm there; tune on lists made as these"
+    ]
 
 
 def name_inputs(features: Sequence[str], kind: str) -> list[str]:

@@ -54,6 +54,7 @@ class Lesson:
     gains: np.ndarray
     spreads: dict[str, float]
     names: tuple[str, ...]
+    size: float
 
     def among(self, rows: np.ndarray) -> np.ndarray:
         """Return which candidates are of the lists `rows` (a mask of lists)."""
@@ -116,7 +117,8 @@ def prepare(known: KnownLists, totals: np.ndarray, gains: np.ndarray, kind: str)
     candidates = list_candidates(known, totals, spreads, kind)
     of_chosen = gains[candidates.lists, candidates.chosen[candidates.lists]]
     saved = gains[candidates.lists, candidates.places] - of_chosen
-    return Lesson(candidates, saved, spreads, tuple(name_inputs(features.names, kind)))
+    names = tuple(name_inputs(features.names, kind))
+    return Lesson(candidates, saved, spreads, names, size=float(features.valid.sum(1).mean()))
 
 
 def learn_cautiously(lesson: Lesson, parts: Sequence[np.ndarray], kind: str) -> Reranker | None:
@@ -170,6 +172,7 @@ def fit(lesson: Lesson, rows: np.ndarray, kind: str) -> Reranker | None:
     if min((gains > 0).sum(), (gains < 0).sum()) < FEWEST:
         return None
     facts = {"inputs": lesson.names, "spreads": lesson.spreads, "threshold": 0.0}
+    facts["size"] = lesson.size
     try:
         return (fit_logistic if kind == LOGISTIC else fit_boosting)(inputs, gains, facts)
     except ImportError as error:

@@ -6,12 +6,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from needs import needs
+from tiny_llm import WORDS, write_gguf, write_model
 
-from lmtools.base.computing import USUAL
+from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
+from lmtools.correction.allowed import Allowed
 from lmtools.correction.lists import Corrector, open_generate
-from lmtools.types import NBest
+from lmtools.types import NO_WORD, NBest
 
 LISTS = [NBest.of(f"u{n}", [f"a{n} b", f"c{n} b", "d"], am=[-1.0, -2.0, -3.0]) for n in range(30)]
 
@@ -71,3 +73,20 @@ def test_a_server_without_grammars_is_refused(server):
     other = [NBest.of("u", ["a y", "a z", "b z"], am=[-1.0, -2.0, -3.0])]
     with pytest.raises(UserError, match=r"^utterance 'u': the answer 'c y' is not of the words"):
         list(Corrector(generate).correct(other))
+
+
+@needs("llms")
+def test_a_gguf_file_answers_as_the_same_model_of_transformers(tmp_path):
+    for name in ("llama_cpp", "gguf", "transformers"):
+        pytest.importorskip(name, reason=f"no {name}; pip install -e '.[gguf]'")
+    write_model(tmp_path / "hf")
+    write_gguf(tmp_path / "hf", tmp_path / "tiny.gguf")
+    slots = (("the", "a"), ("king", "queen", "cat"), ("sat", "looked", NO_WORD), ("on", "of"))
+    prompts = [f"- the {word} sat on\n- a {word} looked of\nSaid:" for word in WORDS[:20]]
+    answers = []
+    for lm in (f"hf:{tmp_path}/hf", f"gguf:{tmp_path}/tiny.gguf,threads=1"):
+        generate = open_generate(LMSpec.parse(lm), Computing(device="cpu"))
+        held, free = ([allowed] * len(prompts) for allowed in (Allowed(slots), None))
+        answers.append([*generate(prompts, held, 20), *generate(prompts, free, 20)])
+    assert answers[0] == answers[1] and len(set(answers[0])) > 10
+    assert all(map(Allowed(slots).holds, answers[1][: len(prompts)]))

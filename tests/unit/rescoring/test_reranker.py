@@ -84,6 +84,17 @@ def test_it_learns_what_depends_on_length_and_chooses_so(learnt, capsys):
     assert capsys.readouterr().out == f"{new[0].utt} {best}\n"
 
 
+@pytest.mark.parametrize("learnt", [LOGISTIC], indirect=True)
+def test_lists_of_another_size_are_doubted(learnt, tmp_path, capsys):
+    home, lists, _ = learnt
+    short = [replace(one, hyps=one.hyps[:2]) for one in lists]
+    for some, doubted in ((lists, False), (short, True), (short[:9], False)):
+        jsonl.write(some, tmp_path / "n.jsonl")
+        argv = ["rescore", "--nbest", str(tmp_path / "n.jsonl"), "--out", str(tmp_path / "t")]
+        assert main([*argv, "--weights", str(home / "w.json")]) == 0
+        assert ("of 4.0 hypotheses, these have 2.0" in capsys.readouterr().err) == doubted
+
+
 def test_columns_of_noise_change_nothing(tmp_path):
     for seed in range(2):
         weights = tune(tmp_path, make_lists(360, seed, noise=True), LOGISTIC)
@@ -100,7 +111,7 @@ def test_scores_are_scikit_learns():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(600, 5)) * [1, 9, 0.1, 1, 1]
     gains = np.round(rows[:, 0] * rows[:, 3] + rng.normal(size=600))
-    facts = {"inputs": tuple("abcde"), "spreads": {}, "threshold": 0.0}
+    facts = {"inputs": tuple("abcde"), "spreads": {}, "threshold": 0.0, "size": 4.0}
     known, units = gains != 0, rows[gains != 0].std(0)
     model = LogisticRegression(C=reranking.PENALTY, max_iter=2000)
     counts = np.abs(gains[known])
