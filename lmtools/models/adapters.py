@@ -114,8 +114,10 @@ def find_linear(model: nn.Module) -> dict[str, nn.Linear]:
             if type(child).__name__ == "Conv1D" and child.weight.dim() == 2:
                 columns, rows = child.weight.shape
                 linear = nn.Linear(columns, rows, device="meta")
-                linear.weight = nn.Parameter(child.weight.detach().T.contiguous())
-                linear.bias = nn.Parameter(child.bias.detach())
+                linear.weight = nn.Parameter(
+                    child.weight.detach().T.contiguous(), child.weight.requires_grad
+                )
+                linear.bias = child.bias
                 setattr(parent, name, linear)
     head = model.get_output_embeddings()
     return {

@@ -84,6 +84,8 @@ class LowRankUpdates:
     rank: int = 0  # 0: every weight is trained
     alpha: float = 16.0
     embeddings: bool = False  # embedding and output layer are trained too, as they are
+    # of --init hf:DIR: last names of the linear layers that have updates, as q_proj; (): all
+    targets: tuple[str, ...] = field(default=(), metadata=LATE)
 
     def __post_init__(self):
         check_numbers(self, "lora.")

@@ -15,6 +15,8 @@ from lmtools.base.atomic import ASIDE, atomic_directory, atomic_text
 from lmtools.base.config import as_tree
 from lmtools.base.errors import UserError
 from lmtools.base.seal import Damaged
+from lmtools.base.specs import HF
+from lmtools.models.adapted import AdaptedModel
 from lmtools.models.checkpoint import (
     CONFIG,
     WEIGHTS,
@@ -27,6 +29,7 @@ from lmtools.models.checkpoint import (
     training_metadata,
 )
 from lmtools.models.device import machine_facts, resolve_precision
+from lmtools.models.huggingface import hash_directory
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
@@ -44,7 +47,7 @@ class TrainingPlan(NamedTuple):
     out: Path
     device: torch.device
     fingerprint: str
-    init: Path | None = None  # the model directory whose weights it starts from
+    init: Path | str | None = None  # the model directory whose weights it starts from, or hf:DIR
     also: Mapping[str, Corpus] = MappingProxyType({})  # on which loss is measured too
     events: Path | None = None  # for TensorBoard's event files
 
@@ -65,6 +68,8 @@ class TrainingPlan(NamedTuple):
             raise UserError("batch.streams: is of older versions; give batch.sentences or .tokens")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
+        if settings.lists.loss and str(init).startswith(HF):
+            raise UserError(f"{init}: adapters learn from text; leave lists.loss out")
         if settings.lists.loss:
             train, valid = open_lists(settings.lists, (train, valid), init=init, also=also)
             guards = {}
@@ -75,10 +80,30 @@ class TrainingPlan(NamedTuple):
         for corpus in (train, valid, *guards.values()) if not settings.lists.loss else ():
             corpus.check_pairs(pairs, f"objective {settings.objective}").check(train.subword)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
-        parts += [] if init is None else [model_hash(init)]
+        base = str(init).removeprefix(HF) if str(init).startswith(HF) else None
+        if base or init is not None:
+            parts.append(hash_directory(base) if base else model_hash(init))
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        places = {"out": Path(out), "init": init and Path(init), "device": device}
+        places = {"out": Path(out), "init": init if base or not init else Path(init)}
+        places["device"] = device
         return cls(settings, train, valid, fingerprint=fingerprint, also=guards, **places)
+
+    @property
+    def adapts(self) -> bool:
+        """Return whether low-rank updates of a Hugging Face model learn."""
+        return str(self.init).startswith(HF)
+
+    @property
+    def file(self) -> str:
+        """Return the name of the file of weights."""
+        return AdaptedModel.file if self.adapts else WEIGHTS
+
+    def make_lm(self, counts=None) -> LanguageModel:
+        """Return the model that learns, before anything is loaded into one of ours."""
+        subword = self.train.subword
+        if self.adapts:
+            return AdaptedModel(self.settings, str(self.init), subword)
+        return LanguageModel(self.settings, subword.size, counts, subword.words)
 
     def with_events(self, directory) -> "TrainingPlan":
         """Return the plan with a directory for event files, if any; needs TensorBoard."""
@@ -108,7 +133,7 @@ class DirectoryState(NamedTuple):
 
 def inspect_directory(plan: TrainingPlan) -> DirectoryState:
     """Return the state of the model directory; all of its weights and its checkpoint are read."""
-    path = plan.out / WEIGHTS
+    path = plan.out / plan.file
     lost, metadata = None, {}
     try:
         metadata = load_checked(path)[1] if path.exists() else {}
@@ -148,23 +173,26 @@ def make_room(
             else "the next validation that is better than the best so far writes them"
         )
         print(f"{directory_state.lost}; {remedy}", flush=True)
-        (plan.out / WEIGHTS).unlink(missing_ok=True)
+        (plan.out / plan.file).unlink(missing_ok=True)
     settings, subword = plan.settings, plan.train.subword
     if directory_state.complete and is_prepared(plan.out, settings, subword):
         return
     if directory_state.complete:
         print(f"{plan.out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
-    lm = lm or LanguageModel(settings, subword.size, words=subword.words)
+    lm = lm or plan.make_lm()
     machine, facts = machine_facts(plan.device), describe_model(lm, subword)
     prepare_directory(plan.out, settings, subword, machine=machine, facts=facts)
+    lm.save_beside(plan.out)
 
 
-def keep_weights(out: Path, epoch: int) -> None:
+def keep_weights(out: Path, epoch: int, lm: LanguageModel) -> None:
     """Copy the best weights to `epoch-N`, as a training of N epochs leaves them."""
-    if (out / WEIGHTS).exists():  # weights that were lost come back with the next better ones
+    if (out / lm.file).exists():  # weights that were lost come back with the next better ones
         with atomic_directory(out / f"epoch-{epoch}", CONFIG, follow=False) as kept:
-            shutil.copytree(out / "subword", kept / "subword")
-            for name in (WEIGHTS, CONFIG):
+            lm.save_beside(kept)
+            if not lm.adapted:
+                shutil.copytree(out / "subword", kept / "subword")
+            for name in (lm.file, CONFIG):
                 shutil.copy(out / name, kept / name)
 
 

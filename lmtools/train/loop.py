@@ -16,9 +16,8 @@ import torch
 
 from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
-from lmtools.models.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
+from lmtools.models.checkpoint import Progress, load_training, save_training, save_weights
 from lmtools.models.device import autocast
-from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
@@ -92,7 +91,7 @@ class Training:
         ids = words.size if isinstance(objective, TwoWay) else subword.size
         if not settings.lists.loss:
             counts = count_targets(objective, plan.train, ids)
-        lm = LanguageModel(settings, subword.size, counts, words)
+        lm = plan.make_lm(counts)
         self.started = start_from(plan.init, lm, subword) if plan.init else ""
         self.lm = lm.to(self.device)
         self.low_rank = LowRank(self.lm, choose_parameters(self.lm, settings), settings)
@@ -142,11 +141,11 @@ class Training:
 
     def check_weights(self) -> None:
         """Raise UserError where the best weights were lost, and none were better afterwards."""
-        if not (self.out / WEIGHTS).exists():
+        if not (self.out / self.lm.file).exists():
             raise UserError(
-                f"{self.out}/{WEIGHTS}: the best weights, of step {self.progress.best_step}, were"
-                " lost while this training was stopped; run the same command again, it trains from"
-                " the beginning"
+                f"{self.out}/{self.lm.file}: the best weights, of step"
+                f" {self.progress.best_step}, were lost while this training was stopped; run the"
+                " same command again, it trains from the beginning"
             )
 
     def terminate(self, *_) -> None:
@@ -275,7 +274,7 @@ class Training:
         progress.shrunk += not better and optim.decay == "plateau"
         self.validation.report(loss, progress, better=better, log=self.log)
         if self.ended_epoch in self.settings.keep_epochs and self.world.first:
-            keep_weights(self.out, self.ended_epoch)
+            keep_weights(self.out, self.ended_epoch, self.lm)
         patience, epoch = self.settings.patience, self.ended_epoch
         converged = self.validation.converged(loss, progress, epoch, self.log)
         progress.done = (

@@ -28,6 +28,8 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
     """Put a model directory's weights into `lm`, by piece or predicted word; return a line on that.
     UserError where architectures differ.
     """
+    if lm.adapted:
+        return lm.describe()
     other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)
     if isinstance(lm.output, Adaptive) and subword.hash == vocabulary.hash:
@@ -146,6 +148,10 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
     """Let what settings freeze, or low-rank updates do not train, have no gradient; return the
     matrices that low-rank updates change.
     """
+    if lm.adapted:  # its updates are modules of its own
+        return []
+    if settings.lora.targets:
+        raise UserError("lora.targets: is of --init hf:DIR; leave it out")
     freeze, lora, trunk = settings.freeze, settings.lora, lm.trunk
     if freeze.layers > trunk.depth:
         raise UserError(

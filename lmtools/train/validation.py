@@ -9,6 +9,7 @@ import torch
 from lmtools.models.checkpoint import Progress
 from lmtools.models.device import autocast
 from lmtools.models.lm import LanguageModel
+from lmtools.text.corpus import Corpus
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import TrainingPlan
 from lmtools.train.log import Log, NullLog
@@ -32,6 +33,7 @@ class Validation:
         self.settings, self.device = plan.settings, plan.device
         self.lm, self.world, self.chance = lm, world, chance
         self.valid = feed(plan.valid)
+        self.text, self.words = plan.valid, count_words(plan.valid) if lm.adapted else 0
         self.guards = {name: feed(corpus) for name, corpus in plan.also.items()}
 
     @torch.inference_mode()
@@ -51,7 +53,11 @@ class Validation:
         """Log the validation loss, losses on other texts, and a training that learns no context."""
         optim = self.settings.optim
         line = f"{self.valid.measure} {loss:.4f}{' (best)' if better else ''}"
-        former = progress.also
+        former, values = progress.also, {"valid_loss": loss}
+        if self.words:  # one perplexity for models of any tokens, as in lmtools ppl
+            tokens = (self.text.tokens + len(self.text)) / self.words
+            values["word_ppl"] = perplexity(loss * tokens)
+            line += f", perplexity a word {values['word_ppl']:.2f}"
         others = {name: self.loss(guard) for name, guard in self.guards.items()}
         progress.also = {}  # of a text that is no longer asked for nothing is known
         for name, other in others.items():
@@ -59,7 +65,7 @@ class Validation:
             progress.also[name] = first, (other if better else at_best)
             line += f"; {name} {other:.4f}, perplexity {perplexity(other):.2f}"
             line += f" ({perplexity(first):.2f} at first)"
-        values = {"valid_loss": loss} | ({"also": others} if others else {})
+        values |= {"also": others} if others else {}
         log.metrics(line, step=progress.step, tokens=progress.tokens, **values)
         if progress.step >= max(BEGUN, 2 * optim.warmup) and loss > HARDLY * self.chance:
             log.say(
@@ -85,6 +91,21 @@ class Validation:
 def perplexity(loss: float) -> float:
     """Return exp of a loss; of a loss whose exponential no float can hold, the largest."""
     return math.exp(min(loss, MOST))
+
+
+def count_words(corpus: Corpus) -> int:
+    """Return the words of a corpus of foreign tokens, and its ends of sentences."""
+    begins = corpus.subword.begins
+    inside = sum(
+        int(begins[np.asarray(shard.ids)].sum() + (~begins[first_ids(shard)]).sum())
+        for shard in corpus.shards
+    )
+    return inside + len(corpus)
+
+
+def first_ids(shard) -> np.ndarray:
+    """Return the first id of each sentence, which begins a word with or without a mark."""
+    return np.asarray(shard.ids)[np.asarray(shard.offsets[:-1])]
 
 
 def entropy(counts: np.ndarray) -> float:

@@ -94,7 +94,9 @@ class LinearLoss(torch.autograd.Function):
         kind = product_dtype(states)
         low_weight = weight.to(kind)
         total = torch.zeros((), dtype=torch.float64, device=states.device)
-        gradients = torch.empty_like(states), torch.zeros_like(weight), torch.zeros_like(bias)
+        learnt = ctx.needs_input_grad[1]  # a matrix that stays needs no gradient of its size
+        changed = torch.zeros_like(weight) if learnt else None
+        gradients = torch.empty_like(states), changed, torch.zeros_like(bias)
         rows = whole_rows(len(weight), states.device)
         for begin in range(0, len(targets), rows):
             chunk, gold = states[begin : begin + rows].to(kind), targets[begin : begin + rows, None]
@@ -103,10 +105,12 @@ class LinearLoss(torch.autograd.Function):
             gradients[2].add_(slope.sum(0))
             slope = slope.to(kind)
             gradients[0][begin : begin + rows] = slope @ low_weight
-            add_product(gradients[1], slope.T, chunk)
+            if changed is not None:
+                add_product(changed, slope.T, chunk)
         ctx.save_for_backward(*gradients)
         return total.to(bias.dtype)
 
     @staticmethod
     def backward(ctx, scale):
-        return *(scale * gradient for gradient in ctx.saved_tensors), None, None
+        saved = ctx.saved_tensors
+        return *(None if g is None else scale * g for g in saved), None, None

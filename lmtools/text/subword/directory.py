@@ -10,8 +10,10 @@ from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import ENCODING, longest_line, not_utf8, read_bytes, refuse_pipe, too_long
 from lmtools.base.seal import check_seal
+from lmtools.base.specs import HF
 from lmtools.text import Normaliser
 from lmtools.text.subword.base import DESCRIPTION, SPECIALS, LeftOut, Subword, room
+from lmtools.text.subword.foreign import Foreign
 from lmtools.text.subword.lists import Char, Word
 from lmtools.text.subword.sentences import BpePieces, UnigramPieces, scheme_of
 from lmtools.text.subword.spelled import Spelled
@@ -22,7 +24,8 @@ MARKS = frozenset((*SPECIALS, "<eps>", "<sb>", "<UNK>", "!SIL", "!SENT_START", "
 SUBWORDS: dict[str, type[Subword]] = {
     kind.scheme: kind for kind in (BpePieces, UnigramPieces, Word, Char)
 }
-VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled}  # a spelled one is not learnt but made of two
+# not learnt: a spelled one is made of two, a foreign one of a Hugging Face directory
+VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled, Foreign.scheme: Foreign}
 
 
 def adopt_word_list(
@@ -178,7 +181,11 @@ def adopt(
 
 
 def load_subword(directory) -> Subword:
-    """Load the subword model in `directory`; UserError if none, damaged, or of mixed files."""
+    """Load the subword model in `directory`, or the tokenizer of `hf:DIR`; UserError if none,
+    damaged, or of mixed files.
+    """
+    if str(directory).startswith(HF):
+        return Foreign.load(str(directory))
     path, description = Path(directory), read_description(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:

@@ -16,7 +16,7 @@ from spelled import ARCH as ELMO
 from toys import settings
 
 from lmtools.models.checkpoint import load_metadata
-from lmtools.models.settings import Batch, LowRankUpdates, Optim
+from lmtools.models.settings import Batch, Lists, LowRankUpdates, Optim
 from lmtools.train import train
 
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
@@ -62,6 +62,14 @@ def plans():
         "elmo": replace(
             base, model="elmo", objective="two-way", arch=ELMO, optim=optim("adagrad", 0.1)
         ),
+        "lists": settings(
+            "causal",
+            arch=TRANSFORMER,
+            optim=optim("sgd", 0.05),
+            batch=Batch(sentences=5),
+            lists=Lists("mwed", sample=3),
+            **short,
+        ),
     }
 
 
@@ -105,19 +113,27 @@ os._exit(0)  # as lmtools/__main__.py: in Python's own end a thread of gloo may 
 
 def corpora(tiny, name):
     """The training and the validation corpus of a plan."""
+    if name == "lists":
+        return [os.path.join(tiny, "lists.jsonl")] * 2
     kind = {"elmo": "-spelled", "seq2seq": "-pairs"}.get(name, "")
     return [os.path.join(tiny, f"{part}{kind}.bin") for part in ("train", "valid")]
 
 
 def start(out, name):
     """The model whose weights a plan starts from: one of an earlier plan, or none."""
-    return os.path.join(out, "causal") if name == "continued" else None
+    return os.path.join(out, "causal") if name in ("continued", "lists") else None
 
 
 @pytest.fixture(scope="module")
 def two(spelled, pairs, tmp_path_factory):
     """What two processes left and what each of them was told."""
     out = tmp_path_factory.mktemp("two")
+    rows = []
+    for number, ref in enumerate((spelled / "train.txt").read_text().splitlines()[:32]):
+        texts = [ref, f"the {ref}", f"{ref} river city", "he said", "they"]
+        rows.append({"utt": f"u{number}", "ref": ref})
+        rows[-1]["hyps"] = [{"text": t, "scores": {"am": -len(t)}} for t in texts]
+    (spelled / "lists.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     script = out / "script.py"
     script.write_text(
         SCRIPT.format(
