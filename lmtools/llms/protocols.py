@@ -23,7 +23,9 @@ from lmtools.score.base import count_common, join_behind
 # ends of text of usual models, the rarer texts first
 ENDS = ("<eos>", "<|end_of_text|>", "<|endoftext|>", "<｜end▁of▁sentence｜>", "</s>")
 GREEDY = {"temperature": 0}
+FEW = 50  # most probable tokens, some of which are whole characters
 WHOLE = 1 << 20  # most probable tokens that are asked for to have all
+PROBES = ("The weather today is", "I have never been to", "One of the")
 LOWEST = -1e30  # below: what servers write for the logarithm of 0
 
 
@@ -80,7 +82,7 @@ class Reader:
         """Return what is wrong where the most probable next token has another log p when it is
         read than when it was generated.
         """
-        for text in ("The weather today is", "I have never been to", "One of the"):
+        for text in PROBES:
             text = self.before + text
             token, value, _ = self.generate(text)
             tokens, values = self.read(text + token)
@@ -246,14 +248,25 @@ class LlamaCpp:
             raise BadAnswerError("answers without completion_probabilities")
         return listed
 
+    def most_probable(self, ids: list[int], count: int) -> list[dict]:
+        """Return log p of the most probable tokens behind ids. What is generated is the end: parts
+        of characters would be held back.
+        """
+        (got,) = self.generate(ids, n_predict=1, n_probs=count, grammar='root ::= ""')
+        return got.get("top_logprobs", [])
+
     def misaligned(self) -> str | None:
         """Return what is wrong with log p of a token that is prescribed."""
-        ids = self.begin + self.tokens("The weather today is")
-        free = self.generate(ids, n_predict=1)
-        read = self.generate(ids, n_predict=1, grammar=f"root ::= <[{free[0]['id']}]>")
-        if abs(free[0]["logprob"] - read[0]["logprob"]) < 0.05:
-            return None
-        return f"has log p {free[0]['logprob']} of a token, and {read[0]['logprob']} by a grammar"
+        for text in PROBES:
+            ids = self.begin + self.tokens(text)
+            listed = self.most_probable(ids, FEW)
+            free = next((item for item in listed if is_whole(item.get("bytes", ()))), None)
+            if free is None:
+                continue
+            (read,) = self.generate(ids, n_predict=1, grammar=f"root ::= <[{free['id']}]>")
+            if abs(free["logprob"] - read["logprob"]) > 0.05:
+                return f"has log p {free['logprob']} of a token, and {read['logprob']} by a grammar"
+        return None
 
     def score(self, before: str, text: str) -> np.ndarray:
         """See Reader."""
@@ -288,9 +301,18 @@ class LlamaCpp:
 
     def read_part(self, before: list[int], wanted: list[int], last: bool) -> list[float]:
         """Return log p of a part of a character, which no grammar takes: among those of all."""
-        (got,) = self.generate(before, n_predict=1, n_probs=WHOLE)
-        known = {item["id"]: item["logprob"] for item in got.get("top_logprobs", ())}
+        listed = self.most_probable(before, WHOLE)
+        known = {item["id"]: item["logprob"] for item in listed}
         return [known.get(wanted[0])]
+
+
+def is_whole(content: Sequence[int]) -> bool:
+    """Return whether some bytes are whole characters."""
+    try:
+        bytes(content).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def check_numbers(values: Sequence, text: str) -> np.ndarray:

@@ -15,7 +15,7 @@ from lmtools.base.workers import map_ordered
 from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.defaults import doubt_scores
-from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
+from lmtools.rescoring.features import DERIVED, NEAR, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.reranker import KnownLists, doubt_reranker
 from lmtools.rescoring.reranking import rerank
@@ -44,6 +44,11 @@ def tune_lists(
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, derived)
     check_negative(features, options, source)
+    if options.reranker and NEAR in features.names:
+        raise UserError(
+            f"{source}: has new hypotheses (the score {NEAR}), whose margin a reranker does not"
+            " keep; leave out --reranker, or tune on the lists as the recogniser wrote them"
+        )
     if options.reranker and crossing is None:
         crossing = cross_quietly(nbests, options, source)
     warnings = doubt_dev(nbests, columns, features, options=options, source=source)

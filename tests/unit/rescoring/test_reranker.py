@@ -168,3 +168,20 @@ def test_it_is_not_for_lazy_rescoring(learnt, tmp_path, capsys):
     argv = ["rescore", "--nbest", str(home / "dev.jsonl"), "--weights", str(home / "w.json")]
     assert main([*argv, "--lm", "lm=nowhere", "--out", str(tmp_path / "t")]) == 1
     assert "its reranker needs the scores of all hypotheses at once" in capsys.readouterr().err
+
+
+def test_it_does_not_override_the_margin_of_new_hypotheses(tmp_path, capsys):
+    lists = make_lists(40, 0)
+    new = Hypothesis("new", {"am": 0.0, "lm": 0.0, "near": -1.0})
+    lists = [
+        replace(
+            nbest,
+            hyps=(*(replace(hyp, scores={**hyp.scores, "near": 0.0}) for hyp in nbest.hyps), new),
+        )
+        for nbest in lists
+    ]
+    jsonl.write(lists, tmp_path / "dev.jsonl")
+    argv = ["tune", "--nbest", str(tmp_path / "dev.jsonl"), "--reranker", LOGISTIC]
+    assert main([*argv, "--out", str(tmp_path / "w.json")]) == 1
+    assert "margin a reranker does not keep; leave out --reranker" in capsys.readouterr().err
+    assert not (tmp_path / "w.json").exists()
