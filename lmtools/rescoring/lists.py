@@ -44,13 +44,9 @@ def tune_lists(
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, derived)
     check_negative(features, options, source)
-    if options.reranker and NEAR in features.names:
-        raise UserError(
-            f"{source}: has new hypotheses (the score {NEAR}), whose margin a reranker does not"
-            " keep; leave out --reranker, or tune on the lists as the recogniser wrote them"
-        )
-    if options.reranker and crossing is None:
-        crossing = cross_quietly(nbests, options, source)
+    if options.reranker:
+        refuse_new(features, source)
+        crossing = crossing or cross_quietly(nbests, options, source)
     warnings = doubt_dev(nbests, columns, features, options=options, source=source)
 
     def tuned():
@@ -72,6 +68,15 @@ def tune_lists(
             yield system, note_bounds(weights, nbests, features, taken)
 
     return warnings, tuned()
+
+
+def refuse_new(features: Features, source: str) -> None:
+    """Raise UserError for lists with new hypotheses, whose margin a reranker does not keep."""
+    if NEAR in features.names:
+        raise UserError(
+            f"{source}: has new hypotheses (the score {NEAR}), whose margin a reranker does not"
+            " keep; leave out --reranker, or tune on the lists as the recogniser wrote them"
+        )
 
 
 def doubt_dev(
