@@ -68,20 +68,25 @@ class AdaptedModel(LanguageModel):
             self.output.bias = nn.Parameter(head.bias.detach())
         self.output.requires_grad_(False)
         self.check_head(model.eval())
-        linear, targets = find_linear(model), settings.lora.targets
-        chosen = [n for n in linear if not targets or n.rpartition(".")[2] in targets]
-        if unknown := set(targets) - {name.rpartition(".")[2] for name in linear}:
-            known = ", ".join(sorted({name.rpartition(".")[2] for name in linear}))
+        self.updates = self.insert(model)
+
+    def insert(self, model: nn.Module) -> dict[str, LowRankLinear]:
+        """Put updates into the linear layers that settings name; return them by name."""
+        lora, linear = self.settings.lora, find_linear(model)
+        known = {name.rpartition(".")[2] for name in linear}
+        if unknown := set(lora.targets) - known:
             raise UserError(
-                f"lora.targets: {min(unknown)} is no linear layer of {base}; has {known}"
+                f"lora.targets: {min(unknown)} is no linear layer of {HF}{self.base}; has"
+                f" {', '.join(sorted(known))}"
             )
-        generator = torch.Generator().manual_seed(settings.seed)
-        self.updates: dict[str, LowRankLinear] = {}
-        for name in chosen:
+        generator = torch.Generator().manual_seed(self.settings.seed)
+        updates: dict[str, LowRankLinear] = {}
+        for name, module in linear.items():
             parent, _, last = name.rpartition(".")
-            lora = settings.lora.rank, settings.lora.alpha, generator
-            self.updates[name] = LowRankLinear(linear[name], *lora)
-            setattr(model.get_submodule(parent), last, self.updates[name])
+            if not lora.targets or last in lora.targets:
+                updates[name] = LowRankLinear(module, lora.rank, lora.alpha, generator)
+                setattr(model.get_submodule(parent), last, updates[name])
+        return updates
 
     @torch.no_grad()
     def check_head(self, model: nn.Module) -> None:

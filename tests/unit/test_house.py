@@ -18,7 +18,7 @@ def test_there_is_none(figures, name):
     ("name", "most"),
     [
         ("lines of lmtools", 61_890),
-        ("statements of lmtools", 38_900),
+        ("statements of lmtools", 38_920),
         ("files of lmtools", 384),
         ("files under 40 lines", 10),
         ("lines of tests", 60_445),

@@ -13,7 +13,7 @@ from lmtools.base.seal import check_seal
 from lmtools.base.specs import HF
 from lmtools.text import Normaliser
 from lmtools.text.subword.base import DESCRIPTION, SPECIALS, LeftOut, Subword, room
-from lmtools.text.subword.foreign import HuggingFaceTokenizer
+from lmtools.text.subword.foreign import ForeignPieces
 from lmtools.text.subword.lists import Char, Word
 from lmtools.text.subword.sentences import BpePieces, UnigramPieces, scheme_of
 from lmtools.text.subword.spelled import Spelled
@@ -25,7 +25,7 @@ SUBWORDS: dict[str, type[Subword]] = {
     kind.scheme: kind for kind in (BpePieces, UnigramPieces, Word, Char)
 }
 # not learnt: a spelled one is made of two, a foreign one of a Hugging Face directory
-VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled, HuggingFaceTokenizer.scheme: HuggingFaceTokenizer}
+VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled, ForeignPieces.scheme: ForeignPieces}
 
 
 def adopt_word_list(
@@ -185,7 +185,7 @@ def load_subword(directory) -> Subword:
     damaged, or of mixed files.
     """
     if str(directory).startswith(HF):
-        return HuggingFaceTokenizer.load(str(directory))
+        return ForeignPieces.load(str(directory))
     path, description = Path(directory), read_description(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:

@@ -14,14 +14,14 @@ from lmtools.text import MARK, Normaliser
 from lmtools.text.subword.base import SPECIALS, UNK, Subword
 
 
-class HuggingFaceTokenizer(Subword):
+class ForeignPieces(Subword):
     """Ids are the tokenizer's own behind our specials; its unknown token is ours."""
 
     scheme = "huggingface"
     file = "tokenizer.json"
 
     @classmethod
-    def load(cls, directory: str) -> "HuggingFaceTokenizer":
+    def load(cls, directory: str) -> "ForeignPieces":
         """Return the tokenizer of `hf:DIR`; UserError where there is none in one file."""
         path = Path(directory.removeprefix(HF)) / cls.file
         if not path.is_file():
