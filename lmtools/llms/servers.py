@@ -177,11 +177,11 @@ class ServerScorer(Scorer):
                     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
                     for future in done:
                         place = waiting.pop(future)
-                        if future.cancelled():
-                            continue
                         if error := future.exception():
                             failed = failed or error
                             pool.shutdown(wait=False, cancel_futures=True)
+                            # `wait` never hears of those that a shutdown cancels
+                            waiting = {f: n for f, n in waiting.items() if not f.cancelled()}
                             continue
                         self.cache.put([(sentences[place], future.result())])
                         yield place, future.result()
