@@ -17,7 +17,7 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_890),
+        ("lines of lmtools", 61_900),
         ("statements of lmtools", 38_920),
         ("files of lmtools", 384),
         ("files under 40 lines", 10),
