@@ -112,14 +112,15 @@ def test_a_run_goes_on_after_any_fault(home, serve, tmp_path, capsys, monkeypatc
     for run in range(RUNS):
         chance = random.Random(run)
         server, cache = chance.choice([*servers.values()]), tmp_path / f"cache{run}"
-        lm = f"{server.url},requests={chance.randint(1, 4)},timeout=0.5"
+        slow = run % 4 == 0  # an answer comes after the timeout; others may, on a busy machine
+        lm = f"{server.url},requests={chance.randint(1, 4)},timeout={0.5 if slow else 60}"
         command = ["score", "--nbest", str(lists), "--lm", lm, "--cache", str(cache), "--out"]
         server.answered.clear()
         for turn in range(20):
             kinds = ["", "", "429", "500", "cut", "html", "nothing", "nan", "count"]
             begin = ["" for _ in range(chance.randint(0, 40))]
             server.faults = [*begin, *(chance.choice(kinds) for _ in range(6))] * (turn < 6)
-            if turn == 0 and run % 4 == 0:
+            if turn == 0 and slow:
                 server.faults = [*begin, "slow"]
             status = main([*command, str(out)])
             error = capsys.readouterr().err
@@ -130,7 +131,7 @@ def test_a_run_goes_on_after_any_fault(home, serve, tmp_path, capsys, monkeypatc
             assert not out.exists()
         lines = [line.split() for line in out.read_text().splitlines() if line.startswith("u#")]
         assert [float(line[1]) for line in lines] == pytest.approx([*wanted.values()], abs=1e-3)
-        for text in TEXTS if server.kind != "llama.cpp" else ():
+        for text in () if slow or server.kind == "llama.cpp" else TEXTS:
             assert server.answered[f"{text}</s>None"] == 1
         out.unlink()
         assert KEY.encode() not in b"".join(f.read_bytes() for f in cache.rglob("*.segment"))
