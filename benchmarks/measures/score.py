@@ -98,8 +98,8 @@ def scoring_tasks(scorer: NeuralScorer) -> Tasks:
     """
     make = scorer.lm.objective.scoring
     single = {
-        ("", "hidden"): lambda sentence: scorer.predicting_states(
-            make([sentence]).to(scorer.device)
+        ("", "hidden"): lambda sentence: scorer.lm.predicting_states(
+            make([sentence]).to(scorer.device), scorer.masked
         ),
         ("", "rerank"): lambda sentence: scorer.log_probs([sentence]),
     }

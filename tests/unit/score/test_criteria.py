@@ -64,7 +64,7 @@ def by_hand(scorer, sentence, normalise: str) -> np.ndarray:
     """Scores of a sentence's tokens out of the output layer's answer for every id."""
     examples = scorer.lm.objective.scoring([sentence])
     with torch.inference_mode():
-        heads = scorer.lm.trunk.head(scorer.predicting_states(examples))
+        heads = scorer.lm.trunk.head(scorer.lm.predicting_states(examples, scorer.masked))
         scores = scorer.lm.output.distribution(heads)[torch.arange(len(heads)), examples.targets]
         if normalise == "none":
             scores = scores + scorer.lm.output.log_normaliser(heads)
