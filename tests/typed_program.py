@@ -63,6 +63,13 @@ def weights() -> lmtools.Weights:
     return tuned
 
 
+def corrections() -> lmtools.Harm:
+    assert_type(lmtools.correct(lists(), "hf:gemma"), list[NBest])
+    harm = lmtools.measure_harm(["a"], weights(), {"lm": "en-small"}, correct="hf:gemma")
+    print(harm.changed, harm.sentences, harm.bound())
+    return harm
+
+
 def recordings() -> lmtools.Transcript:
     transcriber = lmtools.Transcriber(lm=["en-small"], weights="default:whisper")
     print(lmtools.listen("whisper:whisper-base", device="cpu").score(["a"], np.zeros(16_000)))
