@@ -27,7 +27,7 @@ if stage 1 "first pass with the n-gram" $nbest_dir/{train,dev,test}.nbest.jsonl.
       --out $expdir/$set.ngram.scores
   done
   lmtools tune --nbest $nbest_dir/dev.nbest.jsonl.xz --scores ngram=$expdir/dev.ngram.scores \
-    --fix avg=0 --out $expdir/weights.json
+    --out $expdir/weights.json
   for set in train dev test; do
     lmtools rescore --nbest $nbest_dir/$set.nbest.jsonl.xz \
       --scores ngram=$expdir/$set.ngram.scores --weights $expdir/weights.json \
