@@ -44,9 +44,8 @@ def tune(
     the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
     phrases by id of utterances, speakers or sessions. `options` are those of TuningOptions:
     `objective`, `form`, `lengths`, `loop`, `fix`, `reference`, `negative`, `folds`, `reranker`,
-    `seed`.
-    `speakers` are of folds by speaker, by utterance; `source` is what messages and the weights call
-    the lists. UserError for what does not fit together; lesser doubts are warnings.
+    `seed`. `speakers` are of folds by speaker, by utterance; `source` is what messages and the
+    weights call the lists. UserError for what does not fit together; lesser doubts are warnings.
     """
     lists = list_nbests(lists, source)
     given = build_keywords(TuningOptions, options, "tune")

@@ -197,7 +197,8 @@ def write_new(lists, out):
         return []
     if is_stream(out) or not all(TOTAL in nbest.hyps[0].scores for nbest in lists if nbest.hyps):
         return [
-            f"{CHANGES[1:]}: new hypotheses that won are listed only beside a file, by --scores"
+            f"OUT{CHANGES}, the list of new hypotheses that won, is written beside a file, with"
+            " --scores: not here"
         ]
     changes = [*find_changes(lists)]
     write_changes(changes, f"{out}{CHANGES}")
