@@ -13,11 +13,12 @@ from lmtools.formats.registry import parse_specifier
 from lmtools.rescoring.experiment import (
     ExperimentPlan,
     LMEntry,
+    SystemPlan,
     check_known,
+    fill_path,
     find_lm,
     read_experiment,
 )
-from lmtools.rescoring.systems import SystemPlan, fill_path
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import EMPTY
 from lmtools.verbs.options import COLUMN, EMBED_POOL
