@@ -12,8 +12,7 @@ import numpy as np
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
-from lmtools.evaluate.blanks import advise_metric
-from lmtools.evaluate.fit import doubt_references
+from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, NEAR, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds

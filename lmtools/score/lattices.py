@@ -14,8 +14,8 @@ from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
+from lmtools.lattice.forward import prune
 from lmtools.lattice.histories import MixtureLM
-from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer, check_wordwise
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
