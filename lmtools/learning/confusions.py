@@ -12,15 +12,13 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
-from lmtools.base.files import read_lines
 from lmtools.evaluate.edits import number_units
+from lmtools.formats.confusions import Confusion
 from lmtools.rescoring.features import rank_score
 from lmtools.rescoring.margins import SOURCE
 from lmtools.types import NBest
 
-HEAD = "heard\tsaid\tcount\tof\ttested\tright\tprecision"
 LONGEST = 3  # words of a confusion
 PARTS = 5  # of the lists, in their order, each tested by what the others teach
 FEWEST = 2  # times that others must have it, to be tested
@@ -28,23 +26,6 @@ LEARNT = "learnt"  # source of hypotheses with confusions undone
 UNDONE = "undone"  # the score of what a confusion may have spoilt
 LEAST = 0.01  # distance of a hypothesis whose confusion was always right
 Words = tuple[str, ...]
-
-
-class Confusion(NamedTuple):
-    """Words `heard` where others were `said` (either may be empty), `count` times `of` so many in
-    which they were heard; in held-out lists it was `right` in so many `tested` places.
-    """
-
-    heard: str
-    said: str
-    count: int
-    of: int
-    tested: int = 0
-    right: int = 0
-
-    @property
-    def precision(self) -> float:
-        return self.right / self.tested if self.tested else 0.0
 
 
 class ErrorPlace(NamedTuple):
@@ -147,31 +128,6 @@ def estimate(pairs: Sequence[tuple[Words, Words]]) -> list[Confusion]:
             counts.errors.items(), key=lambda item: (-item[1], item[0])
         )
     ]
-
-
-def write_confusions(confusions: Iterable[Confusion], path) -> None:
-    """Write a table with the head line HEAD, tabs between columns."""
-    with atomic_text(path) as out:
-        out.write(HEAD + "\n")
-        for one in confusions:
-            precision = f"{one.precision:.4f}" if one.tested else ""
-            out.write("\t".join([*map(str, one), precision]) + "\n")
-
-
-def read_confusions(path) -> list[Confusion]:
-    """Read what `write_confusions` wrote; UserError with the line of anything else."""
-    remedy = "give a file that lmtools confusions wrote"
-    lines = read_lines(path)
-    if next(lines, (1, ""))[1] != HEAD:
-        raise UserError(f"{path}:1: the head line is not that of confusions; {remedy}")
-    found = []
-    for number, line in lines:
-        heard, said, *rest = [*line.split("\t"), "", ""]
-        cells = rest[:4]
-        if len(rest) != 7 or not all(c.isascii() and c.isdigit() and len(c) < 10 for c in cells):
-            raise UserError(f"{path}:{number}: not a confusion; {remedy}")
-        found.append(Confusion(heard, said, *map(int, cells)))
-    return found
 
 
 def undo_confusions(

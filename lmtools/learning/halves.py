@@ -17,7 +17,8 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate.significance import paired_bootstrap
-from lmtools.learning.confusions import PARTS, Confusion, estimate, pair_lists, undo_confusions
+from lmtools.formats.confusions import Confusion
+from lmtools.learning.confusions import PARTS, estimate, pair_lists, undo_confusions
 from lmtools.ngram import build
 from lmtools.rescoring.features import gather
 from lmtools.rescoring.lists import rescore

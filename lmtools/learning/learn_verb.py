@@ -10,7 +10,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.log import say_lines
 from lmtools.formats import read, write
-from lmtools.learning.confusions import estimate, pair_lists, write_confusions
+from lmtools.formats.confusions import write_confusions
+from lmtools.learning.confusions import estimate, pair_lists
 from lmtools.learning.halves import (
     LM,
     check_enough,

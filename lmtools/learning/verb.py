@@ -3,14 +3,8 @@
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
-from lmtools.learning.confusions import (
-    Confusion,
-    estimate,
-    pair_lists,
-    read_confusions,
-    undo_confusions,
-    write_confusions,
-)
+from lmtools.formats.confusions import Confusion, read_confusions, write_confusions
+from lmtools.learning.confusions import estimate, pair_lists, undo_confusions
 from lmtools.types import NBest
 
 EXAMPLES = (

@@ -45,7 +45,8 @@ def arguments(parser):
     help_text = "in place of HTTP: answer each line of standard input on standard output"
     parser.add("--nbest", required=False, choices=["-"], metavar="-", help=help_text)
     help_text = "also transcribe recordings: the recogniser, and the directory of its model"
-    parser.groups["input"].add_argument("--asr", metavar="whisper:DIR", help=help_text)
+    parser.add("--asr", metavar="whisper:DIR", help=help_text)
+    parser.add("--ear")
     add_phrases(parser)
     help_text = (
         "a language model, under the name that the weights have for it; LM,option=value,... sets"
@@ -63,6 +64,8 @@ def run(args):
     """Load, say on standard error where it listens, and serve until SIGTERM or SIGINT."""
     serving, most = Serving(**read_settings(args, Serving)), current().max_line
     computing = fill(Computing, args, cache="none")
+    if args.ear and not args.asr:
+        raise UserError("--ear: hears the recordings of --asr; give that, too")
     if not args.asr and not (args.lm and args.weights):
         raise UserError("serve: nothing to serve; give --lm and --weights, or --asr")
     lms = parse_pairs(args.lm or [], "--lm", "NAME=LM", "write for instance --lm tta=exp/lm/tta")
@@ -84,7 +87,9 @@ def run(args):
         scorers = {name: lm.scorer for name, lm in loaded.items()}
         make = open_door("transcribe", "transcriber:Transcriber", "--asr")
         given = None if args.lm is None else loaded
-        transcriber = make(args.asr, given, args.weights, args.phrases, device=args.device)
+        transcriber = make(
+            args.asr, given, args.weights, args.phrases, device=args.device, ear=args.ear
+        )
         second = transcriber.second
         what = second.describe() if second.active else "none: the recogniser's own text is answered"
         say(f"recogniser {transcriber.asr}; second pass: {what}")

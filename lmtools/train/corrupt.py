@@ -1,17 +1,16 @@
 """References corrupted as a recogniser mishears: lists to learn from that no recogniser made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.base.files import read_lines
 from lmtools.evaluate.metrics import METRICS
+from lmtools.formats.confusions import Confusion, read_confusions
 
 HYPOTHESES = 8  # of a list, the reference among them
 PLACES = 2.0  # that are misheard, on average, beside the first
-WANTED = "heard", "said", "count"
 
 
 class Misheard(NamedTuple):
@@ -22,14 +21,14 @@ class Misheard(NamedTuple):
 
 
 class Corruptor:
-    """Confusions by what is said: `table`, rows (heard, said, count)."""
+    """Confusions by what is said: `table` has them as they were read."""
 
-    def __init__(self, table: list[tuple[str, str, float]], hypotheses: int | None = None):
+    def __init__(self, table: Sequence[Confusion], hypotheses: int | None = None):
         self.table, self.hypotheses = table, hypotheses or HYPOTHESES
-        counts: dict[tuple[str, ...], dict[str, float]] = {}
-        for heard, said, count in table:
-            row = counts.setdefault(tuple(said.split()), {})
-            row[heard] = row.get(heard, 0.0) + count
+        counts: dict[tuple[str, ...], dict[str, int]] = {}
+        for one in table:
+            row = counts.setdefault(tuple(one.said.split()), {})
+            row[one.heard] = row.get(one.heard, 0) + one.count
         self.by_said: Mapping[tuple[str, ...], Misheard] = {
             said: Misheard(tuple(row), np.array(list(row.values())) / sum(row.values()))
             for said, row in counts.items()
@@ -40,27 +39,7 @@ class Corruptor:
     @classmethod
     def read(cls, path, hypotheses: int | None = None) -> "Corruptor":
         """Read a file of `lmtools confusions`; UserError for another, or one without confusions."""
-        lines = read_lines(path)
-        names = next(lines, (1, ""))[1].split("\t")
-        if not set(WANTED) <= set(names):
-            raise UserError(
-                f"{path}:1: the head line does not name {', '.join(WANTED)}; give a file that"
-                " lmtools confusions wrote"
-            )
-        places = [names.index(name) for name in WANTED]
-        table = []
-        for number, line in lines:
-            cells = line.split("\t")
-            try:
-                heard, said, count = (cells[place] for place in places)
-                table.append((heard, said, float(count)))
-            except (IndexError, ValueError):
-                raise UserError(
-                    f"{path}:{number}: not a confusion; give a file that lmtools confusions wrote"
-                ) from None
-            if not 0 < table[-1][2] < float("inf"):
-                raise UserError(f"{path}:{number}: the count is not above 0; mend the line")
-        result = cls(table, hypotheses)
+        result = cls(read_confusions(path, Confusion._fields[:3]), hypotheses)
         if not result.by_said:
             raise UserError(f"{path}: holds no confusion of words; give more lists to learn from")
         return result

@@ -39,8 +39,7 @@ def arguments(parser):
     )
     takes = {"action": "append", "default": None, "required": False, "metavar": "[NAME=]LM"}
     add_lm(parser, **takes, help=help_text)
-    help_text = "second recogniser, which scores the alternatives (whisper:DIR, docs/ears.md)"
-    parser.add_argument("--ear", metavar="whisper:DIR", help=help_text)
+    parser.add("--ear")
     help_text = "weights that `lmtools tune` wrote (default: default:whisper, which need no tuning)"
     parser.add("--weights", metavar="F.json", help=help_text)
     help_text = "how hypotheses are written for language models (default: librispeech)"

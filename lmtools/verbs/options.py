@@ -137,6 +137,9 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--asr": value(
             "whisper:DIR|ctc:DIR", "recogniser that scores the texts by the sound of --audio"
         ),
+        "--ear": value(
+            "whisper:DIR", "second recogniser, which scores the alternatives (docs/ears.md)"
+        ),
         "--audio": value(
             "DIR", "recordings, named as the lists are: one file, a directory, Kaldi's wav.scp"
         ),

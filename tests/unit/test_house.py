@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_900),
-        ("statements of lmtools", 38_920),
-        ("files of lmtools", 384),
+        ("lines of lmtools", 61_980),
+        ("statements of lmtools", 38_960),
+        ("files of lmtools", 385),
         ("files under 40 lines", 10),
-        ("lines of tests", 60_480),
+        ("lines of tests", 60_540),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),

@@ -8,7 +8,8 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.learning.confusions import Confusion, estimate, find_errors, read_confusions
+from lmtools.formats.confusions import Confusion, read_confusions
+from lmtools.learning.confusions import estimate, find_errors
 from lmtools.types import Hypothesis, NBest
 
 

@@ -19,12 +19,16 @@ import soundfile
 from processes import SILENCE, Service
 
 import lmtools
+from lmtools.cli import main
 from lmtools.decode import recognisers
+from lmtools.ears import listening
 from lmtools.ngram import build
+from lmtools.serve import server
 from lmtools.text import Normaliser
 from lmtools.transcribe import transcriber
 
 openai = pytest.importorskip("openai")
+import httpx  # noqa: E402
 from wyoming.asr import Transcribe, Transcript  # noqa: E402
 from wyoming.audio import AudioChunk, AudioStart, AudioStop  # noqa: E402
 from wyoming.client import AsyncClient  # noqa: E402
@@ -355,6 +359,36 @@ def test_an_attack_leaves_nothing_behind(service, home, wanted):
     assert metric(service, "lmtools_queue_requests") == 0
     status, tree = curl(service, home, "-F", "file=@a.wav")
     assert status == 200 and tree["text"] == wanted.text
+
+
+def test_an_ear_hears_what_clients_send(home, wanted, monkeypatch, capsys):
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(transcriber, "listen", None)
+    monkeypatch.setitem(recognisers.RECOGNISERS, "whisper", None)
+    monkeypatch.setitem(listening.EARS, "fake", fake_listener.FakeEar)
+    fake_listener.install()
+    answers = []
+
+    async def ask(service):
+        working = [asyncio.create_task(one.run()) for one in service.batchers]
+        door = httpx.ASGITransport(service)
+        async with httpx.AsyncClient(transport=door, base_url="http://localhost") as client:
+            with open("a.wav", "rb") as file:
+                answers.append(await client.post(PATH, files={"file": file}))
+            nbest = {"utt": "u", "hyps": [{"text": "the sea", "scores": {"am": -1}}]}
+            answers.append(await client.post("/rescore", json=nbest))
+        for one in service.batchers:
+            one.close()
+        await asyncio.gather(*working)
+
+    monkeypatch.setattr(server, "serve", ask)
+    words = ["serve", "--ear", "fake:x", "--lm", "new=lm", "--device", "cpu"]
+    assert main(words) == 1 and "--ear: hears the recordings of --asr" in capsys.readouterr().err
+    assert main([*words, "--asr", "whisper:m"]) == 0
+    assert "second pass: new and a second ear, weights default" in capsys.readouterr().err
+    made = lmtools.Transcriber("whisper:m", ["new=lm"], ear=fake_listener.FakeEar())
+    assert answers[0].json()["text"] == made.transcribe("a.wav").text != wanted.text
+    assert answers[1].json()["chosen"] == "the sea"
 
 
 def test_wyomings_own_client_gets_the_same_text(service, home, wanted):

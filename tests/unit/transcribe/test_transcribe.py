@@ -16,7 +16,7 @@ import pytest
 import lmtools
 from lmtools.cli import main
 from lmtools.decode import recognisers
-from lmtools.ears import ctc, listening
+from lmtools.ears import listening
 from lmtools.transcribe import transcriber
 from lmtools.transcribe.second import SecondPass
 
@@ -136,32 +136,15 @@ def test_a_fault_of_the_second_pass_leaves_the_first(home, ngram, monkeypatch, c
     assert found.fallback == "all gone" and found.text.startswith("we see the see a blue fins")
 
 
-class FakeEar:
-    """Hears the first texts of the fake windows, and half the loudest sound."""
-
-    rate, signature = 16_000, {"ear": "fake"}
-
-    def __init__(self, *_):
-        self.asked = []
-
-    def load(self):
-        return self
-
-    def score(self, texts, samples):
-        assert set(samples) == {0.5}
-        self.asked.append((texts, len(samples)))
-        return [ctc.Heard(-20.0 * ("sea." in text or "finch" in text), 4) for text in texts]
-
-
 def test_an_ear_hears_each_segment(home, ngram, monkeypatch, capsys):
     record(home / "a.wav", 5)
-    ear = FakeEar()
+    ear = fake_listener.FakeEar()
     made = lmtools.Transcriber("whisper:m", {"lm": lmtools.load(ngram)}, ear=ear)
     found = made.transcribe("a.wav")
     assert found.text == "we see the see a blue fins sings" and found.fallback is None
     texts = ["a blue fins sings", "A blue finch, it sings."]
     assert ear.asked[1] == (texts, 40_000) and made.signature["second"]["ear"] == ear.signature
-    monkeypatch.setitem(listening.EARS, "fake", FakeEar)
+    monkeypatch.setitem(listening.EARS, "fake", fake_listener.FakeEar)
     assert transcribe("a.wav", "--lm", ngram, "--ear", "fake:x", "--to", "txt") == 0
     assert "second pass: lm and a second ear, weights default" in capsys.readouterr().err
     assert Path("o/a.txt").read_text() == "we see the see\na blue fins sings\n"
@@ -181,18 +164,8 @@ def test_killed_twice_it_goes_on_to_equal_files(home, ngram):
     record(home / "long.wav", 75)
     assert transcribe("long.wav", "--lm", ngram, "--changes") == 0
     os.rename("o", "whole")
-    command = [
-        *(
-            sys.executable,
-            "-c",
-            fake_listener.SCRIPT,
-            "transcribe",
-            "long.wav",
-            "--asr",
-            "whisper:m",
-        ),
-        *("--lm", ngram, "--out", "o", "--changes"),
-    ]
+    command = [sys.executable, "-c", fake_listener.SCRIPT, "transcribe", "long.wav"]
+    command += ["--asr", "whisper:m", "--lm", ngram, "--out", "o", "--changes"]
     environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}", "KILL_AT": "kill"}
     for second in ("20", "60"):
         Path("kill").write_text(second)
@@ -257,7 +230,7 @@ def test_a_directory_says_what_it_leaves_out_and_why(home, capsys):
     ],
 )
 def test_what_is_wrong_is_said_before_any_sound_is_heard(home, words, error, monkeypatch, capsys):
-    monkeypatch.setitem(listening.EARS, "fake", FakeEar)
+    monkeypatch.setitem(listening.EARS, "fake", fake_listener.FakeEar)
     record(home / "a.wav", 3)
     assert transcribe("a.wav", *words) == 1
     said = capsys.readouterr().err.strip().splitlines()

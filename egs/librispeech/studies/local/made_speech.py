@@ -3,8 +3,10 @@ of a file of transcripts by four voices of flite, as ten speakers of other rates
 levels of noise, in a small room.
 
     made_speech.py TRANSCRIPTS OUT
+    made_speech.py --noise DECIBELS RECORDINGS OUT
 
-Writes OUT/SPEAKER-UTTERANCE.flac and OUT.text, references in lower case. Needs flite's program.
+Writes OUT/SPEAKER-UTTERANCE.flac and OUT.text, references in lower case. Needs flite's program. The
+second form adds the same noise, that many decibels below the speech, to a directory of recordings.
 """
 
 import subprocess
@@ -39,15 +41,19 @@ def speak(text: str, speaker: tuple, path: Path) -> np.ndarray:
 
 
 def mix(samples: np.ndarray, decibels: float, rng: np.random.Generator) -> np.ndarray:
-    """Return samples in a room with noise, low and white."""
+    """Return samples in a room with noise."""
     size = 3 * RATE // 10
     room = np.exp(-np.arange(size) / (0.06 * RATE)) * rng.standard_normal(size) * 0.02
     room[0] = 1
-    heard = fftconvolve(samples, room)[: len(samples)]
+    return add_noise(fftconvolve(samples, room)[: len(samples)], decibels, rng)
+
+
+def add_noise(heard: np.ndarray, decibels: float, rng: np.random.Generator) -> np.ndarray:
+    """Return samples with low and white noise, as loud as all recordings."""
     noise = np.cumsum(rng.standard_normal(len(heard))) * 0.02
     noise -= fftconvolve(noise, np.ones(400) / 400, "same")
     noise = noise / noise.std() + 0.5 * rng.standard_normal(len(heard))
-    heard += noise / noise.std() * heard.std() * 10 ** (-decibels / 20)
+    heard = heard + noise / noise.std() * heard.std() * 10 ** (-decibels / 20)
     return (heard / np.abs(heard).max() * 0.7).astype(np.float32)
 
 
@@ -74,6 +80,18 @@ def main(transcripts: str, out: str) -> None:
             references.write(f"{name} {text.lower()}\n")
 
 
+def make_noisy(decibels: str, recordings: str, out: str) -> None:
+    """Write each recording with noise."""
+    rng = np.random.default_rng(58)
+    Path(out).mkdir(parents=True, exist_ok=True)
+    for path in sorted(Path(recordings).glob("*.flac")):
+        samples, rate = soundfile.read(path)
+        soundfile.write(Path(out, path.name), add_noise(samples, float(decibels), rng), rate)
+
+
 if __name__ == "__main__":
     with exit_with_message():
-        main(*sys.argv[1:])
+        if sys.argv[1:2] == ["--noise"]:
+            make_noisy(*sys.argv[2:])
+        else:
+            main(*sys.argv[1:])
