@@ -93,13 +93,16 @@ class Corrector:
 
     def correct(self, nbests: Sequence[NBest]) -> Iterator[NBest]:
         """Yield each list with its answer behind its own hypotheses, if that is a new one."""
-        for nbest, built, text in self.answer(nbests):
-            texts = [" ".join(hyp.text.split()) for hyp in nbest.hyps]
-            new = []
-            if text is not None and self.judge(text, texts) == "new":
-                (scores,) = self.networks.estimate_scores(nbest, built, [text])
-                new = [Hypothesis(text, scores, {SOURCE: self.source})]
-            yield join_new(nbest, new)
+        return (self.join(*found) for found in self.answer(nbests))
+
+    def join(self, nbest: NBest, built: Any, text: str | None) -> NBest:
+        """Return a list with what `answer` found for it, if that is new."""
+        texts = [" ".join(hyp.text.split()) for hyp in nbest.hyps]
+        new = []
+        if text is not None and self.judge(text, texts) == "new":
+            (scores,) = self.networks.estimate_scores(nbest, built, [text])
+            new = [Hypothesis(text, scores, {SOURCE: self.source})]
+        return join_new(nbest, new)
 
     def answer(self, nbests: Sequence[NBest]) -> Iterator[tuple[NBest, Any, str | None]]:
         """Yield each list, its network as it grew, and the answer in the list's writing; None where

@@ -26,7 +26,6 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import cannot, raw_lines, read_lines
 from lmtools.base.grammar import Finite, check_texts, fit, parse_json
 from lmtools.base.seal import SEAL, digest
-from lmtools.formats import jsonl
 from lmtools.formats.checks import Utterances, components, identifier, write_lines
 from lmtools.types import EMPTY, SESSION, Hypothesis, NBest
 
@@ -184,7 +183,7 @@ class Journal:
             with contextlib.suppress(*UNREADABLE):
                 tree = json.loads(line)
                 if tree.pop(SEAL) == self.seal(tree):
-                    nbest = jsonl.utterance(tree["list"], f"{self.path}:{number}")
+                    nbest = utterance(tree["list"], f"{self.path}:{number}")
                     entries[nbest.utt] = JournalEntry(nbest, dict(tree["notes"]))
         return entries
 
@@ -200,7 +199,7 @@ class Journal:
                     stream.write(b"\n")  # after a line that was cut
 
                 def add(entry: JournalEntry) -> None:
-                    tree = {"notes": dict(entry.notes), "list": jsonl.as_tree(entry.nbest)}
+                    tree = {"notes": dict(entry.notes), "list": as_tree(entry.nbest)}
                     tree = {SEAL: self.seal(tree), **tree}
                     line = json.dumps(tree, ensure_ascii=False) + "\n"
                     write_all(stream, line.encode("utf-8", "replace"), self.path)

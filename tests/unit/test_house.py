@@ -21,7 +21,7 @@ def test_there_is_none(figures, name):
         ("statements of lmtools", 38_870),
         ("files of lmtools", 372),
         ("files under 40 lines", 6),
-        ("lines of tests", 60_520),
+        ("lines of tests", 60_640),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),
