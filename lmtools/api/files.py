@@ -26,7 +26,7 @@ from lmtools.formats.checks import first_time
 from lmtools.formats.columns import read_column_file
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.registry import Formats, find_format
-from lmtools.lattice.arguments import check_lattice
+from lmtools.lattice.weights import check_lattice
 from lmtools.types import Lattice, NBest, ScoreTable
 
 

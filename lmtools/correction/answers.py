@@ -1,22 +1,34 @@
 """Prompts that show a list, and what answers them: models that give the logits of the next token
-(`writers`), and servers.
+(`writers`), and servers. What was answered once is in the cache.
 
 Words of a list are text: they are put into the prompt once, never as special tokens, and an answer
 ends with its line. Where answers are held to what a list's words can build, a model is asked only
 where there is a choice, and a server gets a grammar.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol
 
+from lmtools.base.computing import Computing
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.correction.allowed import Allowed, TokenPaths
+from lmtools.score.cache import Cache, Kind, cache_directory
+from lmtools.score.prompts import Prompts
+from lmtools.types import NBest
 
 LIST = "{list}"  # in a prompt, the place of the hypotheses
+WIDTH = 64  # of a cached text the multiple of bytes, so that there are few segments
+TEXTS = Kind(
+    "texts",
+    lambda width: width % WIDTH == 0,
+    lambda text: (data := text.encode()).ljust((len(data) // WIDTH + 1) * WIDTH, b"\0"),
+    lambda content: content.rstrip(b"\0").decode(),
+)
 PROMPT = """\
 A speech recogniser gives several guesses of each sentence. The line "Said:" has what was said.
 
@@ -34,20 +46,62 @@ Said: I know that the weather is fine today
 Said:"""
 
 
+BUILT_IN = Prompts("the built-in prompt", PROMPT)
+ALONE = NBest("", ())  # stands for the list of texts that are in none
+
+
 class Generate(Protocol):
     """What writes answers: one for each prompt, of what is `allowed` (None: any), of at most
-    `tokens` tokens, up to the end of the line.
+    `tokens` tokens, up to the end of the line. `signature` tells the model.
     """
+
+    signature: dict[str, str]
 
     def __call__(
         self, prompts: Sequence[str], allowed: Sequence[Allowed | None], tokens: int
     ) -> Iterator[str]: ...
 
 
-def show_list(texts: Sequence[str], prompt: str = PROMPT) -> str:
-    """Return the prompt with the texts in the place of LIST, a line each."""
-    before, _, after = prompt.partition(LIST)
-    return before + "\n".join(f"- {' '.join(text.split())}" for text in texts) + after
+def read_prompts(path: str) -> Prompts:
+    """Read a file of prompts as of `prompt=`; UserError for one without the place of a list."""
+    prompts = Prompts.read(path)
+    texts = [prompts.text] if prompts.own is None else prompts.own.values()
+    if not all(LIST in text for text in texts):
+        raise UserError(f"{path}: a prompt has no {LIST}; write it where the hypotheses are to be")
+    return prompts
+
+
+def show_list(texts: Sequence[str], prompts: Prompts = BUILT_IN, nbest: NBest = ALONE) -> str:
+    """Return the prompt of a list with the texts in the place of LIST, a line each."""
+    lines = "\n".join(f"- {' '.join(text.split())}" for text in texts)
+    return prompts.fill(nbest, list=lines)
+
+
+class CachedAnswers:
+    """Answers of a model that it is asked for once; those that were not allowed are not kept."""
+
+    def __init__(self, generate: Generate, computing: Computing):
+        self.generate, self.signature = generate, generate.signature
+        self.directory = cache_directory(computing.cache)
+
+    def __call__(
+        self, prompts: Sequence[str], allowed: Sequence[Allowed | None], tokens: int
+    ) -> Iterator[str]:
+        """Yield an answer a prompt, in order."""
+        grammars = [held and held.grammar() for held in allowed]
+        asked = [*zip(prompts, grammars, [tokens] * len(prompts), strict=True)]
+        with contextlib.closing(Cache(self.directory, self.signature, TEXTS)) as cache:
+            known = {asked[row]: text for row, text in cache.get(asked).items()}
+            rows = {key: row for row, key in enumerate(asked) if key not in known}.values()
+            missing = [prompts[row] for row in rows], [allowed[row] for row in rows]
+            answers = zip(rows, self.generate(*missing, tokens), strict=True)
+            for key in asked:
+                while key not in known:
+                    row, text = next(answers)
+                    known[asked[row]] = text
+                    if (held := allowed[row]) is None or held.holds(text):
+                        cache.put([(asked[row], text)])
+                yield known[key]
 
 
 class ServerWriter:
@@ -60,6 +114,7 @@ class ServerWriter:
         options = spec.more or open_door("llms", "options:ServerOptions", spec.lm)()
         self.client = open_door("llms", "client:Client", spec.lm)(spec.lm, options)
         self.model, _ = servers.find_model(self.client, options)
+        self.signature = {"lm": "server", "model": self.model}
         self.several = options.requests
 
     def __call__(
@@ -101,7 +156,7 @@ class TokenWriter:
     stops: frozenset[int] = frozenset()
 
     def __init__(self, scorer: Any):
-        self.scorer = scorer
+        self.scorer, self.signature = scorer, scorer.signature
         line, word = (self.encode(text) for text in ("a\n", "a"))
         self.end = (line[len(share_beginning([line, word])) :] or [scorer.end])[0]
 

@@ -22,7 +22,7 @@ from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import list_texts
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.base.specs import LMSpec
-from lmtools.correction.lists import SHOWN, Corrector, open_generate
+from lmtools.correction.lists import SHOWN, Corrector
 from lmtools.correction.share import bound_clustered, bound_share
 from lmtools.formats.scores import make_table
 from lmtools.rescoring.features import DERIVED, NEAR, make_columns
@@ -244,7 +244,7 @@ def measure_harm(
     not fit together; lesser doubts are warnings.
     """
     computing = Computing(**build_keywords(Computing, options, "measure_harm"))
-    corrector = correct and Corrector(open_generate(LMSpec.parse(correct), computing), free)
+    corrector = correct and Corrector.open(correct, computing, free)
     specs = {name: LMSpec.parse(lm) for name, lm in (lms or {}).items()}
     given = {"weights": weights, "lms": specs, "computing": computing}
     harm, warnings = HarmPlan(phrases, corrector or None, **given).measure(

@@ -7,7 +7,7 @@ from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.correction.harm import Harm, HarmPlan
-from lmtools.correction.lists import Corrector, open_generate
+from lmtools.correction.lists import Corrector
 from lmtools.correction.share import LEVEL
 from lmtools.rescoring.margins import write_changes
 from lmtools.rescoring.weights import Weights
@@ -60,7 +60,7 @@ def run(args) -> int:
     lms = parse_pairs(args.lm, "--lm", "NAME=LM", example, empty=True)
     corrector = None
     if args.correct:
-        corrector = Corrector(open_generate(LMSpec.parse(args.correct), computing), args.free)
+        corrector = Corrector.open(args.correct, computing, args.free)
     weights = Weights.load(args.weights) if args.weights else None
     plan = HarmPlan(
         args.phrases,

@@ -8,7 +8,7 @@ errors beyond doubt none ever wins.
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
@@ -23,9 +23,17 @@ from lmtools.base.log import track
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.base.specs import LMSpec
 from lmtools.correction.allowed import Allowed
-from lmtools.correction.answers import Generate, ServerWriter, show_list
+from lmtools.correction.answers import (
+    BUILT_IN,
+    CachedAnswers,
+    Generate,
+    ServerWriter,
+    read_prompts,
+    show_list,
+)
 from lmtools.rescoring.margins import SOURCE, join_new
 from lmtools.score import load
+from lmtools.score.prompts import Prompts
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.types import Hypothesis, NBest
 
@@ -64,21 +72,37 @@ class Corrector:
     generate: Generate
     free: bool = False
     shown: int = SHOWN
+    prompts: Prompts = BUILT_IN
     counts: Counter = field(default_factory=Counter)
 
     def __post_init__(self):
         self.networks = open_door("networks", "lists", "correct")
         self.source = FREE if self.free else HELD
 
+    @classmethod
+    def open(
+        cls, lm: str, computing: Computing, free: bool = False, shown: int = SHOWN
+    ) -> "Corrector":
+        """Open the model of a specification, whose `prompt=` takes the place of the built-in one;
+        answers are in the cache.
+        """
+        spec = LMSpec.parse(lm)
+        prompts = read_prompts(spec.prompt) if spec.prompt else BUILT_IN
+        generate = open_generate(replace(spec, prompt=None), computing)
+        return cls(CachedAnswers(generate, computing), free, shown, prompts)
+
     def correct(self, nbests: Sequence[NBest]) -> Iterator[NBest]:
         """Yield each list with its answer behind its own hypotheses, if that is a new one."""
-        for nbest, built, text in self.answer(nbests):
-            texts = [" ".join(hyp.text.split()) for hyp in nbest.hyps]
-            new = []
-            if text is not None and self.judge(text, texts) == "new":
-                (scores,) = self.networks.estimate_scores(nbest, built, [text])
-                new = [Hypothesis(text, scores, {SOURCE: self.source})]
-            yield join_new(nbest, new)
+        return (self.join(*found) for found in self.answer(nbests))
+
+    def join(self, nbest: NBest, built: Any, text: str | None) -> NBest:
+        """Return a list with what `answer` found for it, if that is new."""
+        texts = [" ".join(hyp.text.split()) for hyp in nbest.hyps]
+        new = []
+        if text is not None and self.judge(text, texts) == "new":
+            (scores,) = self.networks.estimate_scores(nbest, built, [text])
+            new = [Hypothesis(text, scores, {SOURCE: self.source})]
+        return join_new(nbest, new)
 
     def answer(self, nbests: Sequence[NBest]) -> Iterator[tuple[NBest, Any, str | None]]:
         """Yield each list, its network as it grew, and the answer in the list's writing; None where
@@ -94,7 +118,8 @@ class Corrector:
             if texts[row] and (self.free or one.most > len(set(texts[row])))
         ]
         held = [None if self.free else allowed[row] for row in rows]
-        answers = self.generate([show_list(texts[row]) for row in rows], held, TOKENS)
+        prompts = [show_list(texts[row], self.prompts, nbests[row]) for row in rows]
+        answers = self.generate(prompts, held, TOKENS)
         found = zip(rows, track(answers, "correct", len(rows), "list"), strict=True)
         due, answered = next(found, (None, ""))
         for row, (nbest, built) in enumerate(zip(nbests, builds, strict=True)):
@@ -146,12 +171,13 @@ def correct(
     writes, for `tune` and `rescore`.
 
     Answers are of the words of the first `depth` hypotheses of a list, or `free`. `options` are
-    those of the computation: `device`, `precision`. UserError for a model that does not write.
+    those of the computation: `device`, `precision`, `cache`. UserError for a model that does not
+    write.
     """
     check_path(lm, "lm")
     computing = build_keywords(Computing, options, "correct")
-    generate = open_generate(LMSpec.parse(str(lm)), Computing(**computing))
-    corrector = Corrector(generate, free, check_whole(depth, "depth", 1))
+    shown = check_whole(depth, "depth", 1)
+    corrector = Corrector.open(str(lm), Computing(**computing), free, shown)
     result = list(corrector.correct(list_nbests(lists, "lists")))
     warn(line for line in corrector.describe() if "left out" in line)
     return result

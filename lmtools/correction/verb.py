@@ -4,8 +4,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
-from lmtools.base.specs import LMSpec
-from lmtools.correction.lists import HELD, SHOWN, Corrector, open_generate
+from lmtools.correction.lists import HELD, SHOWN, Corrector
 from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
 from lmtools.rescoring.margins import SOURCE
@@ -43,8 +42,7 @@ def run(args):
         raise UserError(
             f"{args.nbest}: has answers of lmtools correct already; give the lists that it read"
         )
-    generate = open_generate(LMSpec.parse(args.lm), fill(Computing, args))
-    corrector = Corrector(generate, args.free, args.depth)
+    corrector = Corrector.open(args.lm, fill(Computing, args), args.free, args.depth)
     lists = list(corrector.correct(nbests))
     write(lists, args.out, args.to)
     say_lines([*corrector.describe(), *describe_new(nbests, lists, args.out)])

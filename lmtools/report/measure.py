@@ -13,7 +13,7 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.breakdown import find_namer
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts, reference
+from lmtools.evaluate.nbest import fill_empty, join_lists, oracle_curve, oracle_texts, reference
 from lmtools.evaluate.sacre import Sacre, SacrePaired
 from lmtools.evaluate.significance import (
     Bootstrap,
@@ -25,8 +25,7 @@ from lmtools.evaluate.significance import (
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.formats.scores import hash_lists
 from lmtools.formats.sessions import join_texts
-from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
-from lmtools.report.sessions import join_lists
+from lmtools.report.style import FIRST, NOTHING, ORACLE, SystemParts
 from lmtools.rescoring.features import DERIVED, best, gather, read_columns, summed
 from lmtools.rescoring.lists import check_signatures, weighted_totals
 from lmtools.rescoring.weights import Weights

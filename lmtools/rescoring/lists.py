@@ -19,8 +19,7 @@ import numpy as np
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
-from lmtools.evaluate.blanks import advise_metric
-from lmtools.evaluate.fit import doubt_references
+from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.experiment import SystemPlan, list_lengths, select_columns, tune_plan

@@ -20,9 +20,9 @@ from lmtools.base.workers import map_ordered
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.density import duration
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
+from lmtools.lattice.forward import prune
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.paths import as_nbest, best
-from lmtools.lattice.prune import prune
 from lmtools.lattice.weights import merge_scores
 from lmtools.score.base import Scorer, check_wordwise
 from lmtools.score.cover import approximation, rescore_cover

@@ -174,15 +174,15 @@ class Prompts:
         texts = [self.text] if self.own is None else [f"{u}\0{t}" for u, t in self.own.items()]
         return {"prompt": hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]}
 
-    def fill(self, nbest: NBest, previous: str | None = None) -> str:
-        """Return the prompt of an utterance; without a placeholder for it, what was said before
-        stands behind the prompt. UserError where something is missing.
+    def fill(self, nbest: NBest, previous: str | None = None, **more: str) -> str:
+        """Return the prompt of an utterance, with `more` placeholders; without one for it, what was
+        said before stands behind the prompt. UserError where something is missing.
         """
         text = self.text if self.own is None else self.own.get(nbest.utt)
         if text is None:
             raise UserError(f"{self.path}: no prompt for {nbest.utt!r}; add one, empty if need be")
         best = nbest.hyps[0].text if nbest.hyps else ""
-        known = {"utt": nbest.utt, "best": best, **nbest.extra}
+        known = {"utt": nbest.utt, "best": best, **nbest.extra, **more}
         if previous is not None:
             known[PREVIOUS] = previous
             if f"{{{PREVIOUS}}}" not in text:

@@ -16,7 +16,7 @@ from lmtools.base.options import check_options, fill, option
 from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.checks import identifier
-from lmtools.formats.journal import Journal, JournalEntry
+from lmtools.formats.jsonl import Journal, JournalEntry
 from lmtools.formats.lists import other_number
 from lmtools.models.objectives import split_pair
 from lmtools.score.load import load_kind

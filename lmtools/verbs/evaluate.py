@@ -13,10 +13,9 @@ from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import show
-from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.breakdown import LENGTH, WORDS, count_words, find_namer, split_evaluation
 from lmtools.evaluate.corpus import References, is_wer
-from lmtools.evaluate.fit import doubt_references
+from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.evaluate.inputs import (
     TextRules,
     Texts,

@@ -4,6 +4,7 @@ its answers; tiny random models, and Gemma where $LMTOOLS_GEMMA names its direct
 
 import itertools
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.correction.allowed import Allowed, TokenPaths
-from lmtools.correction.answers import PROMPT, show_list
+from lmtools.correction.answers import PROMPT, CachedAnswers, show_list
 from lmtools.correction.lists import FREE, HELD, Corrector, open_generate
 from lmtools.types import NO_WORD, NBest
 
@@ -223,3 +224,49 @@ def test_the_verb_and_the_function(tmp_path, capsys):
     assert main(["ngram", "--text", str(text), "--order", "2", "--out", f"{tmp_path}/lm"]) == 0
     with pytest.raises(UserError, match="writes no text; give a left-to-right model"):
         lmtools.correct(lists, f"{tmp_path}/lm")
+
+
+def test_what_was_answered_is_never_asked_again(tmp_path):
+    """Neither by a run after one that was stopped, nor twice in a run; other models are asked."""
+    asked = []
+
+    def generate(prompts, allowed, tokens):
+        for prompt in prompts:
+            asked.append(prompt)
+            if len(asked) == 3:
+                raise KeyboardInterrupt
+            yield f"an answer to {len(asked)}"
+
+    computing = Computing(device="cpu", cache=str(tmp_path))
+    generate.signature = {"lm": "one"}
+    prompts, free = ["a", "b", "a", "c", "d"], [None] * 5
+    with pytest.raises(KeyboardInterrupt):
+        list(CachedAnswers(generate, computing)(prompts, free, 9))
+    assert asked == ["a", "b", "c"]
+    found = list(CachedAnswers(generate, computing)(prompts, free, 9))
+    assert asked == ["a", "b", "c", "c", "d"]
+    assert found == [f"an answer to {n}" for n in (1, 2, 1, 4, 5)]
+    assert list(CachedAnswers(generate, computing)(prompts, free, 9)) == found
+    generate.signature = {"lm": "other"}
+    assert list(CachedAnswers(generate, computing)(["a"], [None], 9)) == ["an answer to 6"]
+    assert list(CachedAnswers(generate, computing)(["a"], [Allowed((("x",),))], 9)) != [
+        "an answer to 6"
+    ]
+    assert len(asked) == 7
+    list(CachedAnswers(generate, computing)(["a"], [Allowed((("x",),))], 9))  # was not allowed
+    assert len(asked) == 8
+
+
+def test_a_prompt_of_the_users_own(tmp_path):
+    model = random_writer(tmp_path / "model")
+    path = tmp_path / "prompt.txt"
+    path.write_text("About {topic}.\n{list}\nSaid:\n")
+    corrector = Corrector.open(f"hf:{model},prompt={path}", Computing(device="cpu", cache="none"))
+    seen = []
+    corrector.generate = lambda prompts, held, tokens: iter(seen.extend(prompts) or ["a c"])
+    lists = [replace(NBest.of("u", ["a b", "{utt} c"], am=[0, -1]), extra={"topic": "{list}"})]
+    list(corrector.correct(lists))
+    assert seen == ["About {list}.\n- a b\n- {utt} c\nSaid:"]
+    path.write_text("Said:")
+    with pytest.raises(UserError, match=r"prompt.txt: a prompt has no {list}; write it where"):
+        Corrector.open(f"hf:{model},prompt={path}", Computing(device="cpu"))

@@ -17,9 +17,8 @@ from lmtools.models.outputs import CRITERIA
 from lmtools.report import write_report
 from lmtools.report.drawing import DARK, LIGHT, Picture
 from lmtools.report.models import curve
-from lmtools.report.names import FIRST
 from lmtools.report.rows import FigureRows
-from lmtools.report.style import load_style
+from lmtools.report.style import FIRST, load_style
 
 CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"
 ORDER = [

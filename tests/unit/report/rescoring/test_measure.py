@@ -8,8 +8,7 @@ from unit.report.conftest import collect_rescoring
 from lmtools.evaluate.edits import align
 from lmtools.formats import kaldi_text
 from lmtools.report.measure import LENGTHS
-from lmtools.report.page import browser_data
-from lmtools.report.write import make_tables
+from lmtools.report.write import browser_data, make_tables
 from lmtools.types import Hypothesis
 
 

@@ -8,10 +8,9 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.report.drawing import LIGHT, spread
 from lmtools.report.models import curve, step_time
-from lmtools.report.names import FIRST
-from lmtools.report.page import browser_data
 from lmtools.report.rescoring_figures import legible
-from lmtools.report.write import make_pictures, make_tables
+from lmtools.report.style import FIRST
+from lmtools.report.write import browser_data, make_pictures, make_tables
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""llm_answers.py LM LISTS OUT: what a language model answers to lists, held to their words: WER of
+the answers as they are, beside the first of each list (OUT/answers.txt, Kaldi text), and the lists
+with new answers, as `lmtools correct` writes them (OUT/more.jsonl).
+"""
+
+import sys
+from pathlib import Path
+
+from lmtools.base.computing import Computing
+from lmtools.base.errors import exit_with_message
+from lmtools.base.specs import LMSpec
+from lmtools.correction.lists import Corrector, open_generate
+from lmtools.evaluate.corpus import References
+from lmtools.formats import kaldi_text, read, write
+
+
+def main(lm: str, lists: str, out: Path) -> None:
+    """Ask, write, and print both WERs."""
+    nbests = read(lists)
+    corrector = Corrector(open_generate(LMSpec.parse(lm), Computing(device="cpu")))
+    answers, more = {}, []
+    for nbest, built, text in corrector.answer(nbests):
+        answers[nbest.utt] = nbest.hyps[0].text if text is None else text
+        more.append(corrector.join(nbest, built, text))
+    out.mkdir(parents=True, exist_ok=True)
+    kaldi_text.write(answers, out / "answers.txt")
+    write(more, out / "more.jsonl", "jsonl")
+    references = References({nbest.utt: nbest.ref for nbest in nbests})
+    for name, texts in (
+        ("first of each list", {nbest.utt: nbest.hyps[0].text for nbest in nbests}),
+        ("answers as they are", answers),
+    ):
+        print(f"{lists}: {name}: {references.evaluate(texts)}")
+    print(*corrector.describe(), sep="\n")
+
+
+if __name__ == "__main__":
+    with exit_with_message():
+        main(*sys.argv[1:3], Path(sys.argv[3]))
