@@ -131,7 +131,7 @@ def run(args):
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
         tree |= compare_parts(list(refs.refs), first, second, namers, seed=args.seed)
     if args.words:
-        evaluate_words = open_door("phrases", "words:evaluate_words", "--words")
+        evaluate_words = open_door("phrases", "evaluate:evaluate_words", "--words")
         tree |= evaluate_words(refs, hyp, against, args)
     elif args.utt2dur:
         raise UserError("--utt2dur: only --words counts by the hour; give both")
