@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.breakdown import find_namer
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, join_lists, oracle_curve, oracle_texts, reference
 from lmtools.evaluate.sacre import Sacre, SacrePaired
+from lmtools.evaluate.show import find_namer
 from lmtools.evaluate.significance import (
     Bootstrap,
     GroupTests,

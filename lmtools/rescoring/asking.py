@@ -27,7 +27,8 @@ from lmtools.rescoring.weights import Weights, find_useless
 from lmtools.score import load, score_texts
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
-from lmtools.score.context import (
+from lmtools.score.lists import doubt_scored
+from lmtools.score.prompts import (
     CONTEXT,
     FIRST,
     ORIGIN,
@@ -37,7 +38,6 @@ from lmtools.score.context import (
     History,
     list_contexts,
 )
-from lmtools.score.lists import doubt_scored
 from lmtools.score.texts import TextScores, count_scored, open_cache
 from lmtools.types import NBest
 

@@ -13,8 +13,8 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.formats.texts import read_sentences, read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.marks import find_marks
+from lmtools.text.normaliser import detokeniser
 from lmtools.text.unify import unifier
-from lmtools.text.writing import detokeniser
 from lmtools.types import NBest
 from lmtools.verbs.options import choice, switch, value
 from lmtools.verbs.parser import add_normaliser, add_references, normaliser_of

@@ -15,11 +15,13 @@ from lmtools.formats.registry import parse_specifier
 from lmtools.rescoring.experiment import (
     ExperimentPlan,
     LMEntry,
+    SystemPlan,
     check_known,
+    fill_path,
     find_lm,
     read_experiment,
+    read_scores,
 )
-from lmtools.rescoring.systems import SystemPlan, fill_path, read_scores
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import EMPTY
 from lmtools.verbs.mbr import add_risk

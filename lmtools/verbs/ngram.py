@@ -8,8 +8,8 @@ from lmtools.base.computing import keep_freed_memory
 from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, derived, directory
 from lmtools.ngram.derived import convert
+from lmtools.ngram.directory import TextParts, write_part
 from lmtools.ngram.kneser_ney import FALLBACK
-from lmtools.ngram.parts import TextParts, write_part
 from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown

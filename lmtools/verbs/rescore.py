@@ -14,12 +14,11 @@ from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import FORMATS, kaldi_text, read, write
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.defaults import PREFIX, TUNE, WHISPER, load_weights
+from lmtools.rescoring.experiment import of_system
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lazy import LAZY
-from lmtools.rescoring.lists import rescore_lists, warn_empty
+from lmtools.rescoring.lists import rescore_lists, sign, warn_empty
 from lmtools.rescoring.margins import find_changes, write_changes
-from lmtools.rescoring.signing import sign
-from lmtools.rescoring.systems import of_system
 from lmtools.types import TOTAL
 from lmtools.verbs.experiment import load_plans, read_all
 from lmtools.verbs.help import Rare

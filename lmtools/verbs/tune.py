@@ -6,9 +6,9 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import kaldi_text, read
+from lmtools.rescoring.experiment import of_system
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lists import tune_lists
-from lmtools.rescoring.systems import of_system
 from lmtools.rescoring.tuning import FLAT, Crossing
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.rescoring.weights import RERANKER, describe_doubts

@@ -20,8 +20,8 @@ from lmtools.models.lm import LanguageModel
 from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.weights import Weights
 from lmtools.score import load, score_texts
-from lmtools.score.context import ContextScorer, list_contexts
 from lmtools.score.ppl import perplexity
+from lmtools.score.prompts import ContextScorer, list_contexts
 from lmtools.text import Normaliser
 from lmtools.text.subword import train
 from lmtools.types import Hypothesis, NBest
