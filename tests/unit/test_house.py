@@ -17,8 +17,8 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_670),
-        ("statements of lmtools", 38_720),
+        ("lines of lmtools", 61_680),
+        ("statements of lmtools", 38_710),
         ("files of lmtools", 350),
         ("files under 40 lines", 6),
         ("lines of tests", 60_480),
