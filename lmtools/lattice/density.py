@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.lattice.arguments import check_arguments, list_words
 from lmtools.lattice.forward import sweep
 from lmtools.lattice.order import arcs_by_state, levels, no_path, states_on_paths, topological
 from lmtools.lattice.paths import best
+from lmtools.lattice.weights import check_arguments, list_words
 from lmtools.types import Lattice
 
 # in a cost, errors come before the words of the reference that were missed: errors * ERROR + missed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.lattice.arguments import check_arguments
+from lmtools.lattice.weights import check_arguments
 from lmtools.types import Lattice
 
 Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)

@@ -15,9 +15,8 @@ from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.lists import RescoredLists, arrange, collect_lists
 from lmtools.report.measure import lists_beside
 from lmtools.report.models import Model, list_absent, list_sizes, models_of
-from lmtools.report.names import Names
 from lmtools.report.rows import FigureRows, rows_of
-from lmtools.report.style import Style, load_style
+from lmtools.report.style import Names, Style, load_style
 from lmtools.text.corpus import Header
 from lmtools.version import __version__
 

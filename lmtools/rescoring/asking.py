@@ -17,7 +17,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import reference
-from lmtools.formats.sessions import find_sessions
+from lmtools.formats.lists import find_sessions
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, ScoreColumns, best, combine, find_divisors, gather
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
@@ -27,7 +27,8 @@ from lmtools.rescoring.weights import Weights, find_useless
 from lmtools.score import load, score_texts
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
-from lmtools.score.context import (
+from lmtools.score.lists import doubt_scored
+from lmtools.score.prompts import (
     CONTEXT,
     FIRST,
     ORIGIN,
@@ -37,7 +38,6 @@ from lmtools.score.context import (
     History,
     list_contexts,
 )
-from lmtools.score.lists import doubt_scored
 from lmtools.score.texts import TextScores, count_scored, open_cache
 from lmtools.types import NBest
 

@@ -9,11 +9,10 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 
 from lmtools.base.errors import UserError
 from lmtools.text import MARK, Normaliser
-from lmtools.text.normaliser import APOSTROPHES
+from lmtools.text.normaliser import APOSTROPHES, CASINGS
 from lmtools.text.subword import BOS, EOS, SPECIALS, UNK, Subword
 from lmtools.text.subword.lists import Char, Word
 from lmtools.text.subword.sentences import BpePieces, SentencePiece, ordinary
-from lmtools.text.writing import CASINGS
 
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3  # types of SentencePiece's pieces
 SPACES = Regex(r"[\s\x{1c}-\x{1f}\x{85}]+")  # what Python's split() splits at
