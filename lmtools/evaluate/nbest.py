@@ -15,6 +15,8 @@ from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.formats.lists import find_sessions
 from lmtools.types import SESSION, Hypothesis, NBest
 
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
+
 
 def reference(nbest: NBest) -> str | tuple[str, ...]:
     """Return the reference of a list, or all where it has several; UserError if it has none."""
@@ -67,6 +69,11 @@ def oracle_curve(statistics: Sequence[np.ndarray], metric: str) -> np.ndarray:
         best = running_argmax(measure.gain(rows))
         totals += rows[np.pad(best, (0, depth - len(best)), mode="edge")]
     return measure.score(totals)
+
+
+def shown_depths(longest: int) -> list[int]:
+    """Return the DEPTHS that are shorter than the longest list, and its length."""
+    return [depth for depth in DEPTHS if depth < longest] + [longest]
 
 
 def oracle_texts(
