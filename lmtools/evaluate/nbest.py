@@ -15,8 +15,6 @@ from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.formats.lists import find_sessions
 from lmtools.types import SESSION, Hypothesis, NBest
 
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
-
 
 def reference(nbest: NBest) -> str | tuple[str, ...]:
     """Return the reference of a list, or all where it has several; UserError if it has none."""
@@ -72,8 +70,8 @@ def oracle_curve(statistics: Sequence[np.ndarray], metric: str) -> np.ndarray:
 
 
 def shown_depths(longest: int) -> list[int]:
-    """Return the DEPTHS that are shorter than the longest list, and its length."""
-    return [depth for depth in DEPTHS if depth < longest] + [longest]
+    """Return the depths to show: round ones shorter than the longest list, and its length."""
+    return [depth for depth in (1, 2, 5, 10, 20, 50, 100) if depth < longest] + [longest]
 
 
 def oracle_texts(
