@@ -15,10 +15,9 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, edits
-from lmtools.formats.lists import Side, join_ids
+from lmtools.formats.lists import Side, join_ids, join_texts
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
-from lmtools.formats.sessions import join_texts
 from lmtools.formats.texts import KALDI, read_kaldi, read_sentences
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
@@ -107,7 +106,7 @@ def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
 
 def join_sessions(texts: Texts, path: str) -> Texts:
     """Return texts by session, those of its utterances joined in order; sessions are of a file, of
-    lists, or of ids (formats/sessions.py). UserError for references of utterances.
+    lists, or of ids (formats/lists.py). UserError for references of utterances.
     """
     lists = texts.lists or [NBest(utt, ()) for utt in texts.texts]
     if said := next((one.utt for one in lists if one.ref is not None), None):

@@ -12,7 +12,7 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import align
 from lmtools.evaluate.metrics import METRICS, ErrorRate
-from lmtools.formats.sessions import find_sessions
+from lmtools.formats.lists import find_sessions
 from lmtools.types import SESSION, Hypothesis, NBest
 
 
@@ -48,24 +48,20 @@ def fill_empty(nbest: NBest) -> NBest:
     return nbest if nbest.hyps else replace(nbest, hyps=(Hypothesis(""),))
 
 
-def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
+def oracle(nbests: Sequence[NBest], metric: str = "wer") -> np.ndarray:
     """Return the corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of
-    each list is chosen.
+    each list is chosen, up to the depth of the longest.
 
-    `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER
-    the best is by sentence-level score, which need not be best for the corpus. An empty list counts
-    as an empty hypothesis.
+    WER and CER are exact; for BLEU, chrF and TER the best is by sentence-level score, which need
+    not be best for the corpus. An empty list counts as an empty hypothesis.
     """
-    shortened = [fill_empty(replace(nbest, hyps=nbest.hyps[:depth])) for nbest in nbests]
-    return oracle_curve(nbest_statistics(shortened, metric), metric, depth)
+    return oracle_curve(nbest_statistics(list(map(fill_empty, nbests)), metric), metric)
 
 
-def oracle_curve(
-    statistics: Sequence[np.ndarray], metric: str, depth: int | None = None
-) -> np.ndarray:
+def oracle_curve(statistics: Sequence[np.ndarray], metric: str) -> np.ndarray:
     """Return the curve of `oracle` from statistics (hypotheses, width) of filled lists."""
     measure = METRICS[metric]
-    depth = depth or max([1, *map(len, statistics)])
+    depth = max([1, *map(len, statistics)])
     totals = np.zeros((depth, measure.width))
     for rows in statistics:
         best = running_argmax(measure.gain(rows))

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.breakdown import find_namer
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, join_lists, oracle_curve, oracle_texts, reference
 from lmtools.evaluate.sacre import Sacre, SacrePaired
+from lmtools.evaluate.show import find_namer
 from lmtools.evaluate.significance import (
     Bootstrap,
     GroupTests,
@@ -23,8 +23,8 @@ from lmtools.evaluate.significance import (
     paired_bootstrap,
 )
 from lmtools.formats import jsonl, kaldi_text, lists
+from lmtools.formats.lists import join_texts
 from lmtools.formats.scores import hash_lists
-from lmtools.formats.sessions import join_texts
 from lmtools.report.style import FIRST, NOTHING, ORACLE, SystemParts
 from lmtools.rescoring.features import DERIVED, best, gather, read_columns, summed
 from lmtools.rescoring.lists import check_signatures, weighted_totals
@@ -41,7 +41,7 @@ DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 @dataclass(frozen=True)
 class Sample:
     """The N-best lists of one set, with references; `tuned`: its figures flatter. `segments` are
-    the lists of whose texts those of recordings are joined (sessions.py), if they are.
+    the lists of whose texts those of recordings are joined (`join_lists`), if they are.
     """
 
     name: str

@@ -17,7 +17,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import reference
-from lmtools.formats.sessions import find_sessions
+from lmtools.formats.lists import find_sessions
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, ScoreColumns, best, combine, find_divisors, gather
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily

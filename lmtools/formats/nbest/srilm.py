@@ -23,8 +23,18 @@ from pathlib import Path
 from lmtools.base.atomic import atomic_directory, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
-from lmtools.formats.checks import NUMBER, check_nbests, file_name, identifier, list_names, number
-from lmtools.formats.pieces import BASE10, BYTELOG, parse_in_unit, spell_in_unit
+from lmtools.formats.checks import (
+    BASE10,
+    BYTELOG,
+    NUMBER,
+    check_nbests,
+    file_name,
+    identifier,
+    list_names,
+    number,
+    parse_in_unit,
+    spell_in_unit,
+)
 from lmtools.formats.registry import list_children, read_first_line
 from lmtools.types import TOTAL, Hypothesis, NBest
 

@@ -14,7 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.formats import jsonl, scores
-from lmtools.formats.sessions import find_sessions
+from lmtools.formats.lists import find_sessions
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.rescoring.asking import SessionContext, score_in_context

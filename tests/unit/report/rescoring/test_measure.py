@@ -78,25 +78,6 @@ def test_significance_only_where_weights_were_not_tuned(measured):
     assert test.results["@oracle"].bootstrap.difference < 0
 
 
-def test_missing_hypotheses_are_deletions(fresh):
-    path = fresh / "rescore/tta/test.txt"
-    texts = kaldi_text.read(path)
-    utt = next(utt for utt in texts if utt.endswith("5"))
-    before = collect_rescoring(fresh).lists.sets[1].results["tta"]
-    kaldi_text.write({key: text for key, text in texts.items() if key != utt}, path)
-    after = collect_rescoring(fresh).lists.sets[1].results["tta"]
-    assert after.missing == (utt,)
-    place = list(texts).index(utt)
-    assert after.statistics[place, 1] == after.statistics[place, 3] == before.statistics[place, 3]
-    assert after.score > before.score
-
-
-def test_depths(measured):
-    one = measured[1]
-    assert one.depths[-1] == len(one.oracle) == max(len(nbest.hyps) for nbest in one.sample.nbests)
-    assert one.depths[:3] == [1, 2, 5]
-
-
 def test_a_hypothesis_is_aligned_once(exp, monkeypatch):
     """Whatever chose it, and for whatever its alignment is wanted."""
     seen = []
