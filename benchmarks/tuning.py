@@ -15,9 +15,8 @@ import numpy as np
 
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import nbest_statistics
-from lmtools.rescoring.envelope import sweep
 from lmtools.rescoring.features import combine
-from lmtools.rescoring.search import SearchSpace, search
+from lmtools.rescoring.search import SearchSpace, search, sweep
 from lmtools.rescoring.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
 

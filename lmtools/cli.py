@@ -16,8 +16,8 @@ from lmtools.base.doors import collect, door_of_verb, lacks
 from lmtools.base.errors import UserError, explain_missing, one_line
 from lmtools.base.files import remedy
 from lmtools.base.log import say
-from lmtools.verbs.commands import make_parser
 from lmtools.verbs.help import HelpParser, suggest
+from lmtools.verbs.parser import make_parser
 
 # Each verb is a module with `arguments(parser)` and `run(args)`, of this name in lmtools/verbs or
 # in a door (base/doors.py); it is imported only when called, so that the table wing never waits for

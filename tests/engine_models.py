@@ -7,7 +7,7 @@ from scoring import CPU as ON_CPU
 from scoring import make_scorer, score_sentences
 
 from lmtools.models.device import cpu_multiplies_bfloat16
-from lmtools.models.engine.linear import multiplies_int8
+from lmtools.models.engine import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score.neural import NeuralScorer

@@ -24,8 +24,9 @@ from lattices import random_lattice
 
 from lmtools import Arc, Final, Hypothesis, Lattice, NBest, UserError
 from lmtools.base import doors
-from lmtools.formats import FORMATS, plain, registry, scores
+from lmtools.formats import FORMATS, registry, scores
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.texts import read_sentences, write_sentences
 from lmtools.types import SentencePair
 
 NETWORKS = doors.load("lmtools.networks.files:NETWORKS") if "networks" in doors.find_doors() else {}
@@ -74,7 +75,7 @@ class Target:
 def targets() -> dict[str, Target]:
     """All readers by name, with what their writers make of toys and hand-made files."""
     others = {
-        "plain": registry.Format("", lambda path, first: False, plain.read, plain.write),
+        "plain": registry.Format("", lambda path, first: False, read_sentences, write_sentences),
         "scores": registry.Format(
             "",
             lambda path, first: False,

@@ -1,6 +1,6 @@
 """Names of systems for tests, which spell what a system is made of in its name."""
 
-from lmtools.report.names import LmPart, Names, SystemParts
+from lmtools.report.style import LmPart, Names, SystemParts
 
 
 def makeup(name: str) -> SystemParts:

@@ -8,7 +8,7 @@ import sys
 
 from lmtools.base.errors import exit_with_message
 from lmtools.base.files import read_lines
-from lmtools.text.writing import detokeniser
+from lmtools.text.normaliser import detokeniser
 
 
 def main() -> None:

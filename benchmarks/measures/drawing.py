@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from lmtools.report.drawing import LIGHT, Picture, Theme, beside, line, plain_ticks
-from lmtools.report.names import Names
+from lmtools.report.style import Names
 
 AXES = {
     "density": ("density", "arcs a second of speech"),

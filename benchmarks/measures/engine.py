@@ -18,9 +18,9 @@ from lmtools.base.workers import CONTEXT
 from lmtools.evaluate.corpus import evaluate
 from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import scores
+from lmtools.rescoring.experiment import SystemPlan
 from lmtools.rescoring.features import DERIVED, make_columns, summed
 from lmtools.rescoring.lists import rescore_lists
-from lmtools.rescoring.systems import SystemPlan
 from lmtools.rescoring.weights import Weights
 from lmtools.score.base import Scorer
 from lmtools.score.load import load

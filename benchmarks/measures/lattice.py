@@ -12,7 +12,7 @@ import torch
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.lattice.density import duration
-from lmtools.lattice.prune import prune
+from lmtools.lattice.forward import prune
 from lmtools.score import load
 from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.types import Lattice

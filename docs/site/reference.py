@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.cli import VERBS
-from lmtools.verbs.commands import make_parser
+from lmtools.verbs.parser import make_parser
 
 
 def write_reference(folder: Path) -> dict[str, list[str]]:

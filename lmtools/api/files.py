@@ -23,10 +23,10 @@ from lmtools.base.grammar import (
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import FORMATS, scores
 from lmtools.formats.checks import first_time
-from lmtools.formats.columns import read_column_file
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.registry import Formats, find_format
-from lmtools.lattice.arguments import check_lattice
+from lmtools.formats.scores import read_column_file
+from lmtools.lattice.weights import check_lattice
 from lmtools.types import Lattice, NBest, ScoreTable
 
 

@@ -26,8 +26,8 @@ from lmtools.rescoring.weights import Weights
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.base import count_tokens
-from lmtools.score.context import FIRST, ContextScorer
 from lmtools.score.lists import WRITTEN, doubt_scored, hypothesis_texts
+from lmtools.score.prompts import FIRST, ContextScorer
 from lmtools.score.texts import TextScores, score_all
 from lmtools.types import NBest, ScoreTable
 

@@ -11,9 +11,9 @@ from lmtools.base.errors import in_keywords, speak_python
 from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.experiment import SystemPlan
 from lmtools.rescoring.features import ScoreColumns, make_columns
 from lmtools.rescoring.lists import rescore_lists, tune_lists
-from lmtools.rescoring.systems import SystemPlan
 from lmtools.rescoring.tuning import Crossing
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.rescoring.weights import Weights

@@ -63,21 +63,14 @@ class Work:
 
 
 def map_ordered(
-    act: Callable,
-    items: Iterable[Item],
-    nj: int = 1,
-    load: Callable | None = None,
-    *,
-    remedy: str = REMEDY,
-    context: Context | None = None,
+    act: Callable, items: Iterable[Item], nj: int = 1, load: Callable | None = None
 ) -> Iterator[Result]:
     """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or one item. `act`
     is pickled once; what `load()` returns, called once a process, is its first argument. Items are
     taken when needed, AHEAD * nj before their results. An exception of `act` is raised in the place
-    of its result, and UserError, with the `remedy`, when a worker is killed.
+    of its result, and UserError when a worker is killed.
     """
-    work = Work(act, load, context or current())
-    return (result for _, result in run_numbered(work, items, nj, remedy))
+    return (result for _, result in run_numbered(Work(act, load), items, nj, REMEDY))
 
 
 def as_completed(

@@ -18,7 +18,7 @@ from lmtools.decode.audio import read_samples
 from lmtools.decode.recognisers import Recogniser, make_recogniser, sign_recogniser
 from lmtools.decode.utterances import Utterance, find_utterances, identify_audio
 from lmtools.formats import jsonl
-from lmtools.formats.journal import Journal, JournalEntry
+from lmtools.formats.jsonl import Journal, JournalEntry
 from lmtools.types import SESSION, Hypothesis, NBest
 
 REMEDY = "give fewer processes (a lower --nj), or fetch the model again"

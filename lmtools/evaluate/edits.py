@@ -32,14 +32,6 @@ class Counts:
         """Errors in percent; over an empty reference each insertion is 100%, as in jiwer."""
         return 100 * self.errors / max(self.length, 1)
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.substitutions + other.substitutions,
-            self.deletions + other.deletions,
-            self.insertions + other.insertions,
-            self.length + other.length,
-        )
-
 
 def number_units(units: Sequence[str], ids: dict[str, int]) -> list[int]:
     """Return `units` as numbers, equal for equal units alone; new ones are entered into `ids`."""

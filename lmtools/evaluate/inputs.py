@@ -14,12 +14,11 @@ from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.nbest import reference
-from lmtools.formats import FORMATS, detect, edits, plain
-from lmtools.formats.lists import Side, join_ids
+from lmtools.formats import FORMATS, detect, edits
+from lmtools.formats.lists import Side, join_ids, join_texts
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
-from lmtools.formats.sessions import join_texts
-from lmtools.formats.texts import KALDI, read_kaldi
+from lmtools.formats.texts import KALDI, read_kaldi, read_sentences
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 from lmtools.types import NBest
@@ -53,7 +52,7 @@ def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
 
 def load_plain(path: str) -> Texts:
     """Load the lines of `path` under their numbers from 1."""
-    return Texts(path, {str(number): line for number, line in enumerate(plain.read(path), 1)})
+    return Texts(path, {str(number): line for number, line in enumerate(read_sentences(path), 1)})
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
@@ -107,7 +106,7 @@ def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
 
 def join_sessions(texts: Texts, path: str) -> Texts:
     """Return texts by session, those of its utterances joined in order; sessions are of a file, of
-    lists, or of ids (formats/sessions.py). UserError for references of utterances.
+    lists, or of ids (formats/lists.py). UserError for references of utterances.
     """
     lists = texts.lists or [NBest(utt, ()) for utt in texts.texts]
     if said := next((one.utt for one in lists if one.ref is not None), None):

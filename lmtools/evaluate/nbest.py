@@ -1,13 +1,19 @@
-"""Statistics of whole N-best lists: what tuning sums, and the oracle."""
+"""Statistics of whole N-best lists: what tuning sums, and the oracle.
 
-from collections.abc import Iterator, Sequence
+Recordings whose segments have lists of their own: what is said of all is joined before it is
+counted, as `evaluate --session` does, so that no word is counted twice where a segment ends.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.edits import align
 from lmtools.evaluate.metrics import METRICS, ErrorRate
-from lmtools.types import Hypothesis, NBest
+from lmtools.formats.lists import find_sessions
+from lmtools.types import SESSION, Hypothesis, NBest
 
 
 def reference(nbest: NBest) -> str | tuple[str, ...]:
@@ -42,29 +48,30 @@ def fill_empty(nbest: NBest) -> NBest:
     return nbest if nbest.hyps else replace(nbest, hyps=(Hypothesis(""),))
 
 
-def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
+def oracle(nbests: Sequence[NBest], metric: str = "wer") -> np.ndarray:
     """Return the corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of
-    each list is chosen.
+    each list is chosen, up to the depth of the longest.
 
-    `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER
-    the best is by sentence-level score, which need not be best for the corpus. An empty list counts
-    as an empty hypothesis.
+    WER and CER are exact; for BLEU, chrF and TER the best is by sentence-level score, which need
+    not be best for the corpus. An empty list counts as an empty hypothesis.
     """
-    shortened = [fill_empty(replace(nbest, hyps=nbest.hyps[:depth])) for nbest in nbests]
-    return oracle_curve(nbest_statistics(shortened, metric), metric, depth)
+    return oracle_curve(nbest_statistics(list(map(fill_empty, nbests)), metric), metric)
 
 
-def oracle_curve(
-    statistics: Sequence[np.ndarray], metric: str, depth: int | None = None
-) -> np.ndarray:
+def oracle_curve(statistics: Sequence[np.ndarray], metric: str) -> np.ndarray:
     """Return the curve of `oracle` from statistics (hypotheses, width) of filled lists."""
     measure = METRICS[metric]
-    depth = depth or max([1, *map(len, statistics)])
+    depth = max([1, *map(len, statistics)])
     totals = np.zeros((depth, measure.width))
     for rows in statistics:
         best = running_argmax(measure.gain(rows))
         totals += rows[np.pad(best, (0, depth - len(best)), mode="edge")]
     return measure.score(totals)
+
+
+def shown_depths(longest: int) -> list[int]:
+    """Return the depths to show: round ones shorter than the longest list, and its length."""
+    return [depth for depth in (1, 2, 5, 10, 20, 50, 100) if depth < longest] + [longest]
 
 
 def oracle_texts(
@@ -91,3 +98,49 @@ def describe_new(nbests: Sequence[NBest], longer: Sequence[NBest], out: str) -> 
     if all(nbest.ref is not None for nbest in nbests):
         before, after = (oracle(lists)[-1] for lists in (nbests, longer))
         yield f"oracle WER {before:.2f} -> {after:.2f}"
+
+
+def join_lists(segments: Sequence[NBest], refs: Mapping[str, str]) -> list[NBest]:
+    """Return a list a session of `segments`, with its reference of `refs`.
+
+    Its first hypothesis joins the first ones of its segments; hypothesis k joins those with the
+    fewest errors among the first k of each, against the words of the reference that stand beside
+    the segment's first one. So the best of k hypotheses is what lists of k can reach, or hardly
+    less: a word at a segment's end may stand beside the next.
+    """
+    return [
+        join_session([fill_empty(segments[place]) for place in places], refs)
+        for places in find_sessions(segments)
+    ]
+
+
+def join_session(segments: Sequence[NBest], refs: Mapping[str, str]) -> NBest:
+    session = segments[0].extra[SESSION]
+    texts = [[hyp.text.split() for hyp in one.hyps] for one in segments]
+    parts = split_reference(refs[session].split(), [first for first, *_ in texts])
+    depth, chosen = max(map(len, texts)), []
+    for part, some in zip(parts, texts, strict=True):
+        errors = np.array([align(part, words).counts.errors for words in some])
+        chosen.append(np.pad(running_argmax(-errors), (0, depth - len(some)), mode="edge"))
+    hyps = [
+        " ".join(word for some, best in zip(texts, chosen, strict=True) for word in some[best[k]])
+        for k in range(depth)
+    ]
+    return NBest.of(session, hyps, ref=refs[session])
+
+
+def split_reference(ref: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the words of `ref` that stand beside each of `texts`, which follow each other; those
+    that none has stand beside the text that the word before them is in.
+    """
+    owners = [place for place, words in enumerate(texts) for _ in words]
+    parts: list[list[str]] = [[] for _ in texts]
+    said, owner = 0, owners[0] if owners else 0
+    words = iter(ref)
+    for step in align(ref, [word for some in texts for word in some]).steps:
+        if step != "D":
+            owner = owners[said]
+            said += 1
+        if step != "I":
+            parts[owner].append(next(words))
+    return parts

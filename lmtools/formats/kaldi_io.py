@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmtools.base.context import current
 from lmtools.base.errors import UserError
-from lmtools.base.files import DAMAGED, ENCODING, OPENERS, cannot, longest_line, not_utf8, too_long
+from lmtools.base.files import ENCODING, OPENERS, longest_line, not_utf8, read_errors, too_long
 from lmtools.formats.checks import identifier
 
 BLANK, KEY = re.compile(rb"[ \t\n\v\f\r]*"), re.compile(rb"[^ \t\n\v\f\r]*")
@@ -41,14 +41,8 @@ class Stream:
 
     def more(self, size: int = 0) -> bool:
         """Read the next block into the buffer; return whether there was one."""
-        try:
+        with read_errors(self.name):
             block = self.raw.read1(min(max(size, 1 << 16), BLOCK))
-        except DAMAGED as error:
-            raise UserError(
-                f"{self.name}: damaged archive ({error}); fetch or write it again"
-            ) from None
-        except OSError as error:
-            raise cannot("read", self.name, error) from None
         self.buffer, self.base, self.head = self.buffer[self.head :] + block, self.offset, 0
         return bool(block)
 
@@ -136,13 +130,10 @@ class Stream:
 def open_file(path, start: int = 0) -> Iterator[Stream]:
     """Open the file `path` from byte `start`."""
     try:
-        file = OPENERS.get(Path(path).suffix, open)(path, "rb")
-        if start:
-            file.seek(start)
-    except DAMAGED as error:
-        raise UserError(f"{path}: damaged archive ({error}); fetch or write it again") from None
-    except OSError as error:
-        raise cannot("read", path, error) from None
+        with read_errors(path):
+            file = OPENERS.get(Path(path).suffix, open)(path, "rb")
+            if start:
+                file.seek(start)
     except ValueError:
         raise UserError(f"{str(path)!a}: no name of a file; correct it") from None
     with file:

@@ -1,17 +1,22 @@
-"""References joined to N-best lists and lattices; what changes lists is in `edits`."""
+"""References joined to N-best lists and lattices; and what recipes of Kaldi and ESPnet keep beside
+lists, which may hold these. Sessions: which utterances of lists follow each other, and in which
+order. What changes lists is in `edits`.
+"""
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
-from lmtools.formats import plain
-from lmtools.formats.texts import read_texts
-from lmtools.types import NBest
+from lmtools.formats import FORMATS, kaldi_text
+from lmtools.formats.registry import list_children
+from lmtools.formats.texts import read_sentences, read_texts
+from lmtools.types import EMPTY, SESSION, NBest
 
 Item = TypeVar("Item")  # with the utterance's id as `utt`
 
@@ -54,7 +59,7 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
     `ref_lines`, or None. UserError for what the references lack, and for other numbers of lines.
     """
     if ref_lines:
-        lines, count = plain.read(ref_lines), 0
+        lines, count = read_sentences(ref_lines), 0
         for count, item in enumerate(items, 1):
             if count > len(lines):
                 raise other_number(ref_lines, len(lines), f"{count} utterances or more", source)
@@ -152,3 +157,141 @@ def match(forms: Mapping[str, list[str]], given: Mapping[str, str]) -> dict[str,
 def tails(utt: str) -> list[str]:
     """Return what follows each - and _ of an id, the longest first."""
     return [utt[mark.end() :] for mark in re.finditer("[-_]", utt)]
+
+
+ESPNET = "espnet2"
+NONE = "none"
+# Of files in the directory of the lists or above it; ESPnet's `text` there is what it recognised
+REFERENCES = ("text", "scoring_kaldi/test_filt.txt")
+OF_ESPNET = ("score_wer/ref.trn",)
+
+
+def find_lists(path, form: str | None = None) -> tuple[str, str]:
+    """Return where the lists are that `path` means, and their format: a directory of a decoding
+    may have them in one that is called `nbest..`. UserError where nothing is recognised.
+    """
+    if form:
+        return str(path), form
+    try:
+        return str(path), FORMATS.detect(path)
+    except UserError:
+        folders = list_children(path) if Path(path).is_dir() else []
+        folders = [child for child in folders if child.is_dir() and child.name[:5] == "nbest"]
+        inside = [(str(child), FORMATS.detect(child, NONE)) for child in folders]
+        found = [(child, name) for child, name in inside if name != NONE]
+        if len(found) != 1:
+            raise
+        return found[0]
+
+
+def find_references(path, form: str, utts: Collection[str]) -> str | None:
+    """Return the file beside the lists with a reference for each of `utts`, by `pair_ids`."""
+    for file in list_places(Path(path), form):
+        try:
+            if file.is_file() and pair_ids(utts, read_texts(file)):
+                return str(file)
+        except UserError:  # of a file that nobody asked for
+            continue
+    return None
+
+
+def list_places(path: Path, form: str) -> Iterator[Path]:
+    """Yield where references may be: in the directory of the lists and two above it, and in
+    `data/SET/text` of the recipe whose `exp` holds them, sets named in `path` first.
+    """
+    folder = path if path.is_dir() else path.parent
+    for place in (folder, *folder.parents[:2]) if path.is_dir() else [folder]:
+        yield from (place / name for name in (OF_ESPNET if form == ESPNET else REFERENCES))
+    for place in folder.parents:
+        if place.name == "exp":
+            texts = sorted(place.parent.glob("data/*/text"))
+            yield from sorted(texts, key=lambda text: text.parent.name not in str(folder))
+
+
+TIMES = re.compile(r"(\S+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?)")  # of Kaldi's segments, behind the id
+NUMBER = re.compile(r"[-_][^-_]*$")
+
+
+def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list[int]]:
+    """Return the sessions of lists, the places of each in order: those of a file of Kaldi's
+    (`segments`, by time; `utt2spk` or the like), of the extra `session`, or of ids up to the last
+    `-` or `_`. UserError for an utterance that file or lists say nothing of.
+    """
+    names = SessionNames(path, {} if path else read_extras(nbests))
+    sessions: dict[str, list[int]] = {}
+    for place, nbest in enumerate(nbests):
+        sessions.setdefault(names.of(nbest.utt), []).append(place)
+    for session in sessions.values():
+        order = names.order([nbests[place].utt for place in session])
+        session[:] = [session[rank] for rank in order]
+    return list(sessions.values())
+
+
+def join_texts(
+    texts: Mapping[str, str], nbests: Sequence[NBest], path: str | None = None
+) -> dict[str, str]:
+    """Return texts by session, those of its utterances joined in order; sessions are those of
+    `find_sessions`. A session none of whose utterances has a text is not there.
+    """
+    names = SessionNames(path, {} if path else read_extras(nbests))
+    joined = {}
+    for places in find_sessions(nbests, path):
+        utts = [nbests[place].utt for place in places]
+        if said := [texts[utt] for utt in utts if utt in texts]:
+            joined[names.of(utts[0])] = " ".join(filter(None, said))
+    return joined
+
+
+class SessionNames:
+    """The session and begin in seconds of each utterance: of a file, else `given`, else by ids."""
+
+    def __init__(self, path: str | None, given: Mapping[str, str] = EMPTY):
+        self.path = path
+        self.given, self.times = read_sessions(path) if path else (given, {})
+
+    def of(self, utt: str) -> str:
+        """Return the session of an utterance; UserError where the file has none."""
+        if self.path and utt not in self.given:
+            raise UserError(f"{self.path}: has no session of {utt!r}; give that of these lists")
+        return self.given.get(utt) or NUMBER.sub("", utt)
+
+    def order(self, utts: Sequence[str]) -> list[int]:
+        """Return the places of a session's utterances by time, else by numbers in sorted ids."""
+        places = range(len(utts))
+        if not self.times and list(utts) == sorted(utts):
+            return sorted(places, key=lambda place: split_numbers(utts[place]))
+        return sorted(places, key=lambda place: self.times.get(utts[place], 0.0))
+
+
+def split_numbers(utt: str) -> list[tuple[int, str]]:
+    parts = re.split(r"([0-9]{1,18})", utt)
+    return [(int(part), "") if n % 2 else (-1, part) for n, part in enumerate(parts)]
+
+
+def read_extras(nbests: Sequence[NBest]) -> dict[str, str]:
+    """Return the session of each utterance whose lists have one; UserError where only some do."""
+    said = {nbest.utt: nbest.extra[SESSION] for nbest in nbests if SESSION in nbest.extra}
+    if said and len(said) < len(nbests):
+        silent = next(nbest.utt for nbest in nbests if nbest.utt not in said)
+        raise UserError(f"utterance {silent!r} has no {SESSION}, others have; give it to all")
+    return said
+
+
+def read_sessions(path: str) -> tuple[dict[str, str], dict[str, float]]:
+    """Read sessions by utterance, and begins if known; of a directory `segments` or `utt2spk`."""
+    if Path(path).is_dir():
+        held = [Path(path, name) for name in ("segments", "utt2spk") if Path(path, name).exists()]
+        if not held:
+            raise UserError(f"{path}: holds neither segments nor utt2spk; name a file of sessions")
+        path = str(held[0])
+    rows = kaldi_text.read(path)
+    matches = {utt: TIMES.fullmatch(row) for utt, row in rows.items()}
+    if rows and all(matches.values()):
+        names = {utt: match[1] for utt, match in matches.items() if match}
+        return names, {utt: float(match[2]) for utt, match in matches.items() if match}
+    if wrong := [utt for utt, row in rows.items() if len(row.split()) != 1]:
+        raise UserError(
+            f"{path}: {wrong[0]!r} has {rows[wrong[0]]!r}; give Kaldi's segments, or a session an"
+            " utterance as in utt2spk"
+        )
+    return rows, {}

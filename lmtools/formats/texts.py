@@ -1,15 +1,19 @@
 """References and other texts by utterance, in any format that holds one text an utterance; Kaldi
-text, which nothing tells from other lines, is looked at for what it may be instead.
+text, which nothing tells from other lines, is looked at for what it may be instead. And plain text,
+one sentence a line, as language models are trained on it.
 """
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text
+from lmtools.formats.checks import encodable
 from lmtools.formats.registry import HEAD, is_pipe, parse_specifier, read_beginning, read_first_line
+from lmtools.text.blocks import read_text
 
 KALDI = "kaldi-text"
 TEXTS = {name: form for name, form in FORMATS.items() if not form.lists}
@@ -96,3 +100,18 @@ def lacks_ids(texts: Mapping[str, str]) -> bool:
     return 2 * inside >= len(texts) or all(
         text.endswith((".", "?", "!")) for text in texts.values()
     )
+
+
+def read_sentences(path) -> list[str]:
+    """Read the lines of `path` without white space at their ends; empty ones keep their numbers."""
+    return [line.strip() for _, line in read_text(path, nul=True)]
+
+
+def write_sentences(sentences: Iterable[str], path) -> None:
+    """Write one sentence a line; UserError if one holds a line break."""
+    with atomic_text(path) as out:
+        for number, sentence in enumerate(sentences, 1):
+            where = f"{path}:{number}"
+            if "\n" in sentence or "\r" in sentence:
+                raise UserError(f"{where}: a line break inside a sentence; replace it by a space")
+            out.write(encodable(sentence, where) + "\n")

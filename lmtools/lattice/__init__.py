@@ -5,10 +5,9 @@ The names in `__all__` are part of the Python interface, as `lmtools.lattice`.
 
 from lmtools.lattice.check import LatticeProblem, problems, repair
 from lmtools.lattice.density import Oracle, Statistics, oracle, statistics
-from lmtools.lattice.forward import add_posteriors, posteriors
+from lmtools.lattice.forward import add_posteriors, posteriors, prune
 from lmtools.lattice.order import trim
 from lmtools.lattice.paths import Path, as_nbest, best, nbest
-from lmtools.lattice.prune import prune
 
 __all__ = [
     "LatticeProblem",

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.order import alive, arcs_by_state, reachable, trim
+from lmtools.lattice.weights import check_arguments
 from lmtools.types import Final, Lattice
 
 ERROR, HINT = "error", "hint"

@@ -13,10 +13,9 @@ import numpy as np
 
 from lmtools.base.batching import Numbering
 from lmtools.base.errors import UserError
-from lmtools.lattice.forward import changes, sweep
+from lmtools.lattice.forward import changes, prune, sweep
 from lmtools.lattice.histories import CachedPrefixes, Suffixes
 from lmtools.lattice.order import levels, no_path
-from lmtools.lattice.prune import prune
 from lmtools.lattice.weights import total
 from lmtools.types import EMPTY, Lattice
 

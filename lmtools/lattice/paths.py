@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.forward import backward, forward
 from lmtools.lattice.order import Chain, Closures, Stop, Stops, levels, no_path, unroll_chain
-from lmtools.lattice.weights import WORDS, total
+from lmtools.lattice.weights import WORDS, check_arguments, total
 from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.forward import forward, sweep
 from lmtools.lattice.order import levels, trim
 from lmtools.lattice.paths import best
-from lmtools.lattice.weights import total
+from lmtools.lattice.weights import check_arguments, total
 from lmtools.networks.confusion import MOST, share_out
 from lmtools.types import NO_WORD, ConfusionNetwork, Lattice, Slot
 

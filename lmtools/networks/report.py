@@ -16,9 +16,8 @@ from lmtools.networks.lists import NetworkPlan
 from lmtools.networks.systems import read_system
 from lmtools.report.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.experiment import Experiment
-from lmtools.report.names import Names
 from lmtools.report.rows import FigureRow
-from lmtools.report.style import Look
+from lmtools.report.style import Look, Names
 from lmtools.report.table import Column, Table, decimal, figures, table_of
 from lmtools.types import EMPTY, ConfusionNetwork
 

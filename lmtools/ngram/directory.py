@@ -1,24 +1,79 @@
-"""From text to an n-gram model's directory."""
+"""From text to an n-gram model's directory. Of a text that several processes tokenised and
+numbered, each leaves a part, and the text of all parts is as one process has it.
+"""
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_directory, hold_lock
+import numpy as np
+
+from lmtools.base.atomic import atomic_directory, atomic_path, hold_lock
+from lmtools.base.computing import Shard
 from lmtools.base.config import dump, load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
+from lmtools.ngram.counts import BLOCK, DiskArray, IndexedText, index
 from lmtools.ngram.kenlm_files import binarise, find_program
 from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
-from lmtools.ngram.parts import TextParts
-from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, TokenisedText, only_known
+from lmtools.ngram.sentences import BOS, SYMBOLS, UNKNOWN, TokenisedText, only_known
 from lmtools.text import Normaliser
 from lmtools.text.subword import Subword
 from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
+
+WORDS = ".words.json"  # what follows the name of the ids
+
+
+def write_part(texts: Sequence, tokenise: Callable, shard: Shard, out) -> dict[str, int]:
+    """Write the ids, int32, of a part of texts, and the vocabulary beside it; return tallies."""
+    sentences = TokenisedText(texts, tokenise, shard)
+    text = index(sentences, folder=Path(out).parent)
+    with atomic_path(out) as path, open(path, "wb") as stream:
+        for block in text.ids.blocks():
+            stream.write(block.astype("<i4").tobytes())
+    with atomic_path(f"{out}{WORDS}") as path:
+        path.write_text(json.dumps(text.vocabulary), encoding="utf-8")
+    return {name: getattr(sentences, name) for name in ("sentences", "tokens", "reserved")}
+
+
+class TextParts:
+    """The parts of a text in files of `write_part`, with the sums of their tallies."""
+
+    def __init__(self, paths: Sequence[Path], tallies: Sequence[dict[str, int]], text: str):
+        self.paths, self.text = paths, text
+        self.sentences, self.tokens, self.reserved = (
+            sum(tally[name] for tally in tallies) for name in ("sentences", "tokens", "reserved")
+        )
+
+    def index(self, closed: bool, folder=None) -> IndexedText:
+        """Return the text, of a `closed` vocabulary with UNKNOWN as its last word."""
+        if not self.sentences:
+            raise UserError(
+                f"{self.text}: no sentence in the text; give text with one sentence a line"
+            )
+        numbers = {symbol: number for number, symbol in enumerate(SYMBOLS)}
+        ids, occurrences = DiskArray(folder, np.int32), np.zeros(0, dtype=np.int64)
+        for path in self.paths:
+            words = json.loads(Path(f"{path}{WORDS}").read_text(encoding="utf-8"))
+            number_of = np.array([numbers.setdefault(word, len(numbers)) for word in words])
+            with open(path, "rb") as stream:
+                while content := stream.read(4 * BLOCK):
+                    block = number_of[np.frombuffer(content, "<i4")].astype(np.int32)
+                    counted = np.bincount(block, minlength=len(numbers))
+                    counted[: len(occurrences)] += occurrences
+                    occurrences = counted
+                    ids.append(block)
+        if closed:
+            numbers.setdefault(UNKNOWN, len(numbers))
+        occurrences = np.pad(occurrences, (0, len(numbers) - len(occurrences)))
+        occurrences[BOS] = 0
+        return IndexedText(ids, list(numbers), occurrences)
+
 
 ORDERS = range(1, 7)  # KenLM is built for at most 6
 MEMORY = 2 << 30  # bytes that sorting may take

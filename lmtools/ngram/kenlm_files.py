@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError, install_extra
 from lmtools.base.files import OPENERS, cannot, count_byte, raw_chunks, raw_lines
-from lmtools.ngram.arpa_lines import CHUNK, ArpaLines
+from lmtools.ngram.arrays import CHUNK, ArpaLines
 
 try:
     import kenlm  # PyPI's ufal-kenlm and its kenlm both have it

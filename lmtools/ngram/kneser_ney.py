@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from lmtools.base.log import track
-from lmtools.ngram.counts import Grams
-from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
+from lmtools.ngram.counts import BLOCK, Buckets, DiskArray, Grams, choose_bounds
 from lmtools.ngram.sentences import BOS, UNK
 
 FALLBACK = (0.5, 1.0, 1.5)  # lmplz's --discount_fallback

@@ -1,6 +1,6 @@
 """Glossaries (`glossary`): names, terms and other phrases that lists should have. They are found in
 texts (`matching`), are a column of scores whose weight is bounded by what it harms (`column`,
-`harm`), are judged (`evaluate`, `words`) and put in the place of near words (`substitute`).
+`harm`), are judged (`evaluate`) and put in the place of near words (`substitute`).
 """
 
 HOOKS = {

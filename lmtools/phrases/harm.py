@@ -15,8 +15,8 @@ import numpy as np
 
 from lmtools.phrases.evaluate import PLACES, PhraseAlignment, false_alarms
 from lmtools.phrases.glossary import Glossary
-from lmtools.rescoring.envelope import sweep
 from lmtools.rescoring.features import NEAR, Features, best, deviate, own_hypotheses
+from lmtools.rescoring.search import sweep
 from lmtools.types import PHRASES, NBest
 
 COUNTED = ("phrase_errors", "other_errors", "false_alarms")

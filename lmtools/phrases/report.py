@@ -16,8 +16,8 @@ from lmtools.phrases.glossary import Glossary
 from lmtools.report.experiment import Experiment
 from lmtools.report.main_tables import system_column
 from lmtools.report.measure import SEED, Measured
-from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.rows import FigureRow
+from lmtools.report.style import FIRST, ORACLE
 from lmtools.report.table import Query, Table, probability, show_interval, table_of
 
 NOTE = (

@@ -21,8 +21,7 @@ from lmtools.report.measure import (
     measure,
     read_samples,
 )
-from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
-from lmtools.report.style import Style, load_style
+from lmtools.report.style import NOTHING, LmPart, Names, Style, SystemParts, load_style
 from lmtools.rescoring.experiment import ExperimentPlan
 from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import (

@@ -8,8 +8,8 @@ from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
 from lmtools.report.measure import Measured
-from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.rows import BY_GROUP, CHANGE, ERRORS, HOLM, RELATIVE, TUNED
+from lmtools.report.style import FIRST, ORACLE
 from lmtools.report.table import Column, Query, Table, decimal, probability, show_interval, table_of
 from lmtools.rescoring.experiment import ExperimentPlan
 

@@ -10,11 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.breakdown import find_namer
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts, reference
+from lmtools.evaluate.nbest import (
+    fill_empty,
+    join_lists,
+    oracle_curve,
+    oracle_texts,
+    reference,
+    shown_depths,
+)
 from lmtools.evaluate.sacre import Sacre, SacrePaired
+from lmtools.evaluate.show import find_namer
 from lmtools.evaluate.significance import (
     Bootstrap,
     GroupTests,
@@ -23,10 +30,9 @@ from lmtools.evaluate.significance import (
     paired_bootstrap,
 )
 from lmtools.formats import jsonl, kaldi_text, lists
+from lmtools.formats.lists import join_texts
 from lmtools.formats.scores import hash_lists
-from lmtools.formats.sessions import join_texts
-from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
-from lmtools.report.sessions import join_lists
+from lmtools.report.style import FIRST, NOTHING, ORACLE, SystemParts
 from lmtools.rescoring.features import DERIVED, best, gather, read_columns, summed
 from lmtools.rescoring.lists import check_signatures, weighted_totals
 from lmtools.rescoring.weights import Weights
@@ -36,13 +42,12 @@ SUFFIXES = ("", ".gz", ".xz")
 SEED = 1  # of the bootstrap
 # Words of the reference, both ends included.
 LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
 class Sample:
     """The N-best lists of one set, with references; `tuned`: its figures flatter. `segments` are
-    the lists of whose texts those of recordings are joined (sessions.py), if they are.
+    the lists of whose texts those of recordings are joined (`join_lists`), if they are.
     """
 
     name: str
@@ -236,11 +241,6 @@ class Measured:
     @property
     def depths(self) -> list[int]:
         return shown_depths(len(self.oracle))
-
-
-def shown_depths(longest: int) -> list[int]:
-    """Return the DEPTHS that are shorter than the longest list, and its length."""
-    return [depth for depth in DEPTHS if depth < longest] + [longest]
 
 
 def length_classes(lengths: np.ndarray) -> list[np.ndarray]:

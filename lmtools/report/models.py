@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.report.names import Names
-from lmtools.report.style import Printed, Style
+from lmtools.report.style import Names, Printed, Style
 
 HUGE = 700.0  # a loss whose perplexity is no number any more
 NGRAM, ESULMO, OTHER = "ngram", "esulmo", "other"  # families of a Style

@@ -24,10 +24,9 @@ from lmtools.report.drawing import (
 )
 from lmtools.report.experiment import Experiment
 from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.names import FIRST, ORACLE, SUM, LmPart, Names, SystemParts
 from lmtools.report.rescoring_tables import ppl_of_lists, span
 from lmtools.report.rows import FigureRow
-from lmtools.report.style import Look
+from lmtools.report.style import FIRST, ORACLE, SUM, LmPart, Look, Names, SystemParts
 from lmtools.rescoring.tuning import FLAT
 from lmtools.rescoring.weights import Weights
 

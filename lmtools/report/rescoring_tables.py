@@ -11,7 +11,7 @@ from lmtools.report.artifacts import list_unchecked
 from lmtools.report.experiment import LM, Experiment
 from lmtools.report.main_tables import system_column
 from lmtools.report.measure import LENGTHS, length_classes
-from lmtools.report.names import ORACLE, SUM, shorten
+from lmtools.report.style import ORACLE, SUM, shorten
 from lmtools.report.table import NONE, Column, Query, Table, figures, numbers, ratio, table_of
 from lmtools.rescoring.features import summed
 

@@ -14,7 +14,7 @@ from lmtools.evaluate.significance import holm
 from lmtools.report.lists import RescoredLists
 from lmtools.report.measure import LENGTHS, Measured, chance
 from lmtools.report.models import Model
-from lmtools.report.names import FIRST, ORACLE
+from lmtools.report.style import FIRST, ORACLE
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"

@@ -16,7 +16,7 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
-from lmtools.formats.columns import read_column_file
+from lmtools.formats.scores import read_column_file
 from lmtools.text.marks import count_looped
 from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.atomic import atomic_text
-from lmtools.rescoring.envelope import sweep
 from lmtools.rescoring.features import NEAR, Features, best, own_hypotheses
+from lmtools.rescoring.search import sweep
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 SURE = 2.0  # standard errors (root of the sum of squared changes by list) that must be saved

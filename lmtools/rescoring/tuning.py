@@ -11,12 +11,11 @@ from lmtools.evaluate.fit import are_costs, are_positive, grow_down, is_indicato
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, nbest_statistics
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
 from lmtools.rescoring.folds import SPEAKER, Fold, Folds, assign_folds, find_speaker
 from lmtools.rescoring.margins import find_margin
-from lmtools.rescoring.search import SearchSpace, search
+from lmtools.rescoring.search import SearchSpace, flat_region, search, sweep
 from lmtools.rescoring.tuning_options import (
     EXACT,
     EXPECTED,

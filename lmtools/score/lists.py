@@ -10,9 +10,10 @@ from lmtools.base.computing import WHOLE, Computing, Shard
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
-from lmtools.formats import kaldi_tables, kaldi_text, plain, scores, stream
+from lmtools.formats import kaldi_tables, kaldi_text, scores, stream
 from lmtools.formats.lists import other_number
 from lmtools.formats.registry import parse_specifier
+from lmtools.formats.texts import read_sentences
 from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.texts import TextScores, open_cache, score_texts
@@ -86,7 +87,7 @@ class Sources:
     @classmethod
     def read(cls, path: str, lines: bool = False, reverse: bool = False) -> "Sources":
         """Read the sources in a file: Kaldi text, or plain text where it is `lines`."""
-        return cls(path, (plain if lines else kaldi_text).read(path), reverse)
+        return cls(path, (read_sentences if lines else kaldi_text.read)(path), reverse)
 
     @property
     def signature(self) -> dict[str, str]:

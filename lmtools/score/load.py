@@ -57,7 +57,7 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
 
         scorer = PromptScorer(scorer, Prompts.read(spec.prompt))
     elif spec.context:
-        from lmtools.score.context import ContextScorer
+        from lmtools.score.prompts import ContextScorer
 
         scorer = ContextScorer(scorer)
     scorer.reload = partial(load, spec, computing)

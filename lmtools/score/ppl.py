@@ -11,9 +11,9 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
-from lmtools.score.context import CONTEXT, list_contexts
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
+from lmtools.score.prompts import CONTEXT, list_contexts
 from lmtools.score.texts import TextScores, count_scored, one_thread, refuse_not_finite, score_texts
 
 RULES = (

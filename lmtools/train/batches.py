@@ -14,7 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Batch
 from lmtools.text.corpus import Corpus, CorpusFile
-from lmtools.text.subword.cuts import SampledCuts
+from lmtools.text.subword.spelled import SampledCuts
 from lmtools.train.parallel import World
 
 

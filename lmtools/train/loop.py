@@ -21,7 +21,7 @@ from lmtools.models.device import autocast
 from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
-from lmtools.text.subword.cuts import SampledCuts
+from lmtools.text.subword.spelled import SampledCuts
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import (
     DirectoryState,

@@ -13,8 +13,8 @@ from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model, load_state, state_dict
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import OUTPUTS
-from lmtools.models.outputs.adaptive import Adaptive
 from lmtools.models.outputs.corrected import NEVER, Corrected
+from lmtools.models.outputs.softmax import Adaptive
 from lmtools.models.settings import Settings
 from lmtools.text.subword import SPECIALS, Subword
 

@@ -14,7 +14,7 @@ from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.files import read_head, sha256
 from lmtools.base.log import ProgressBar, say
-from lmtools.formats.journal import Journal, JournalEntry
+from lmtools.formats.jsonl import Journal, JournalEntry
 from lmtools.transcribe.transcriber import HeardWindow, Transcriber, join_windows
 from lmtools.transcribe.transcript import Transcript
 from lmtools.types import NBest

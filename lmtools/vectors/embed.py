@@ -12,9 +12,8 @@ from lmtools.formats import kaldi_text
 from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
 from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
-from lmtools.vectors.encoders import encode, load_encoder
+from lmtools.vectors.encoders import PoolingOptions, encode, load_encoder
 from lmtools.vectors.files import SentenceVectors, write_sentences, write_words
-from lmtools.vectors.pooling import PoolingOptions
 from lmtools.vectors.static import Encoder
 from lmtools.vectors.words import load_word_vectors
 from lmtools.verbs.experiment import split_vectors

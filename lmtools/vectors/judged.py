@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.report.names import Names
 from lmtools.report.rows import FigureRow
-from lmtools.report.style import Look, Style
+from lmtools.report.style import Look, Names, Style
 from lmtools.vectors.similarity import williams
 
 MASKED = "masked"  # a view, and the kind of a model that has it

@@ -18,8 +18,7 @@ from lmtools.report.drawing import Picture, Theme
 from lmtools.report.experiment import Experiment
 from lmtools.report.lms import list_trainings
 from lmtools.report.measure import Measured, is_tuned_first_pass
-from lmtools.report.names import FIRST, SUM, SystemParts
-from lmtools.report.style import Look
+from lmtools.report.style import FIRST, SUM, Look, SystemParts
 from lmtools.report.table import (
     Column,
     Query,

@@ -11,7 +11,7 @@ from lmtools.base.files import sha256
 from lmtools.base.log import say, say_lines
 from lmtools.base.seal import write_json
 from lmtools.formats import registry
-from lmtools.rescoring.systems import of_system
+from lmtools.rescoring.experiment import of_system
 from lmtools.vectors import pairs
 from lmtools.vectors.files import SentenceVectors, read_sentences
 from lmtools.vectors.similarity import compare_rows, correlate_layers, describe_row

@@ -20,7 +20,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.models.device import autocast, choose_device, resolve_precision
 from lmtools.score import load
 from lmtools.score.base import Scorer
-from lmtools.vectors.pooling import PoolingOptions
+from lmtools.vectors.encoders import PoolingOptions
 
 ROWS = 4096  # positions a batch
 # texts that are sorted by length, computed and given back together: what is held of any number of

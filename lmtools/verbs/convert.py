@@ -7,14 +7,14 @@ from functools import partial
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
-from lmtools.formats import FORMATS, edits, lists, plain, registry
+from lmtools.formats import FORMATS, edits, lists, registry
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.texts import read_texts
+from lmtools.formats.texts import read_sentences, read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.marks import find_marks
+from lmtools.text.normaliser import detokeniser
 from lmtools.text.unify import unifier
-from lmtools.text.writing import detokeniser
 from lmtools.types import NBest
 from lmtools.verbs.options import choice, switch, value
 from lmtools.verbs.parser import add_normaliser, add_references, normaliser_of
@@ -198,7 +198,7 @@ def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
 def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], str]:
     """Return lists with the references asked for, and what to tell of unused ones."""
     if args.ref_lines:
-        lines = {path: plain.read(path) for path in args.ref_lines}
+        lines = {path: read_sentences(path) for path in args.ref_lines}
         return lists.attach_lines(nbests, lines, args.input), ""
     if not args.ref:
         return nbests, ""

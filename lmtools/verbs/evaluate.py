@@ -13,10 +13,8 @@ from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import show
-from lmtools.evaluate.blanks import advise_metric
-from lmtools.evaluate.breakdown import LENGTH, WORDS, count_words, find_namer, split_evaluation
 from lmtools.evaluate.corpus import References, is_wer
-from lmtools.evaluate.fit import doubt_references
+from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.evaluate.inputs import (
     TextRules,
     Texts,
@@ -33,6 +31,7 @@ from lmtools.evaluate.inputs import (
 from lmtools.evaluate.metrics import HUB5, METRIC_HELP, METRICS, ErrorRate
 from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts
 from lmtools.evaluate.sacre import Sacre
+from lmtools.evaluate.show import LENGTH, WORDS, count_words, find_namer, split_evaluation
 from lmtools.evaluate.significance import compare_groups, paired_bootstrap
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
@@ -132,7 +131,7 @@ def run(args):
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
         tree |= compare_parts(list(refs.refs), first, second, namers, seed=args.seed)
     if args.words:
-        evaluate_words = open_door("phrases", "words:evaluate_words", "--words")
+        evaluate_words = open_door("phrases", "evaluate:evaluate_words", "--words")
         tree |= evaluate_words(refs, hyp, against, args)
     elif args.utt2dur:
         raise UserError("--utt2dur: only --words counts by the hour; give both")

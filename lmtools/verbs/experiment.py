@@ -6,23 +6,27 @@ from dataclasses import replace
 from functools import partial
 
 from lmtools.base.config import convert
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec, split_options
 from lmtools.formats.registry import parse_specifier
 from lmtools.rescoring.experiment import (
     ExperimentPlan,
     LMEntry,
+    SystemPlan,
     check_known,
+    fill_path,
     find_lm,
     read_experiment,
+    read_scores,
 )
-from lmtools.rescoring.systems import SystemPlan, fill_path
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import EMPTY
+from lmtools.verbs.mbr import add_risk
 from lmtools.verbs.options import COLUMN, EMBED_POOL
 from lmtools.verbs.parser import Parser, add_vectors, read_settings
-from lmtools.verbs.risk import add_risk
 
 
 class EntryParser(Parser):
@@ -180,6 +184,17 @@ def complete_tuning(args: Namespace) -> tuple[TuningOptions, dict[str, SystemPla
     given |= read_settings(args, TuningOptions)
     given["fix"] = (plan.tuning.fix or {}) | dict(args.fix)
     return replace(plan.tuning, **given), plan.plans if args.experiment else None
+
+
+def read_all(args: Namespace, nbests, plans: dict[str, SystemPlan] | None):
+    """Return the columns, those of a glossary with them, and the plans of systems."""
+    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
+    if args.phrases:
+        scored = columns, systems
+        read_phrases = open_door("phrases", "column:read_phrases", "--phrases")
+        columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
+        say_lines(doubts)
+    return columns, systems
 
 
 def need(section: str, entries: Collection[str], args: Namespace, pipe: str = "") -> None:

@@ -25,8 +25,13 @@ from lmtools.lattice.forward import add_posteriors
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.rescoring.lists import warn_unseen
 from lmtools.rescoring.weights import mark, parse_weights
-from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
-from lmtools.score.lattices import LatticeOptions
+from lmtools.score.lattices import (
+    LatticeOptions,
+    LatticeOutputs,
+    LatticeResult,
+    LatticeTotals,
+    run_lattices,
+)
 from lmtools.types import Lattice
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, from_zero, positive

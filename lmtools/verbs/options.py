@@ -3,13 +3,12 @@
 from lmtools.base.computing import Computing
 from lmtools.base.context import LONGEST, MAX_LINE
 from lmtools.base.options import Option, list_options
-from lmtools.text.normaliser import CHOICES, NORMALISERS
+from lmtools.text.normaliser import CASINGS, CHOICES, NORMALISERS
 from lmtools.text.unify import UNIFIERS
-from lmtools.text.writing import CASINGS
 from lmtools.verbs import numbers as n
 from lmtools.verbs.help import Rare
 
-POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.vectors.pooling, which imports torch
+POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.vectors.encoders, which imports torch
 WORDS = "words"  # of `lmtools embed`: a vector for each word
 WEIGHTS = (
     "how much each score counts: NAME=W,... (`words`: a bonus for each word), or the file that"

@@ -5,7 +5,6 @@ from functools import partial
 
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pair
 from lmtools.base.log import say, say_lines
@@ -15,14 +14,13 @@ from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import FORMATS, kaldi_text, read, write
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.defaults import PREFIX, TUNE, WHISPER, load_weights
+from lmtools.rescoring.experiment import of_system
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lazy import LAZY
-from lmtools.rescoring.lists import rescore_lists, warn_empty
+from lmtools.rescoring.lists import rescore_lists, sign, warn_empty
 from lmtools.rescoring.margins import find_changes, write_changes
-from lmtools.rescoring.signing import sign
-from lmtools.rescoring.systems import of_system, read_scores
 from lmtools.types import TOTAL
-from lmtools.verbs.experiment import load_plans
+from lmtools.verbs.experiment import load_plans, read_all
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING
@@ -109,17 +107,6 @@ def run(args):
         if args.verbose:
             texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
             say(sign(nbests, columns, tuned[system], texts))
-
-
-def read_all(args, nbests, plans):
-    """Return the columns, those of a glossary with them, and the plans of systems."""
-    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
-    if args.phrases:
-        scored = columns, systems
-        read_phrases = open_door("phrases", "column:read_phrases", "--phrases")
-        columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
-        say_lines(doubts)
-    return columns, systems
 
 
 def spell_if_wished(lists, columns):

@@ -23,12 +23,18 @@ from lmtools.evaluate.doctor.scores import find_costs
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import FORMATS
-from lmtools.formats.beside import NONE, find_lists, find_references
-from lmtools.formats.lists import Side, attach_lines, join_ids, pair_ids
-from lmtools.formats.plain import read as read_lines
+from lmtools.formats.lists import (
+    NONE,
+    Side,
+    attach_lines,
+    find_lists,
+    find_references,
+    join_ids,
+    pair_ids,
+)
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import hash_lists
-from lmtools.formats.texts import read_texts
+from lmtools.formats.texts import read_sentences, read_texts
 from lmtools.rescoring.defaults import DEFAULTS, LM, OF_WHISPER, PREFIX, WHISPER
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED, REFERENCES
@@ -36,8 +42,8 @@ from lmtools.rescoring.weights import Weights
 from lmtools.score.load import check_packages
 from lmtools.text.blocks import read_text
 from lmtools.types import NBest
-from lmtools.verbs.commands import repeat_options, run_command
 from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
+from lmtools.verbs.parser import repeat_options, run_command
 
 NGRAM = "ngram"  # the column of the model that --text makes
 ORDER = 4  # its longest n-gram, in words
@@ -215,7 +221,7 @@ def attach(one: ListSet) -> None:
     """Give lists their references by id, or in order where their ids are numbers."""
     utts = [nbest.utt for nbest in one.nbests]
     if utts == [str(row) for row in range(len(utts))]:
-        lines = read_lines(one.ref)
+        lines = read_sentences(one.ref)
         one.by_line = len(lines) == len(utts) and lines[-1].split(" ")[0] != utts[-1]
         if one.by_line:
             one.nbests = attach_lines(one.nbests, {one.ref: lines}, one.path)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from lmtools.base.errors import UserError, escape
 from lmtools.base.log import say_lines
-from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.edits import Alignment
+from lmtools.evaluate.fit import advise_metric
 from lmtools.evaluate.metrics import find_aligner
 from lmtools.formats import edits, stream
 from lmtools.formats.lists import join_refs

@@ -2,19 +2,18 @@
 set.
 """
 
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import kaldi_text, read
+from lmtools.rescoring.experiment import of_system
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lists import tune_lists
-from lmtools.rescoring.systems import of_system, read_scores
 from lmtools.rescoring.tuning import FLAT, Crossing
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.rescoring.weights import RERANKER, describe_doubts
 from lmtools.types import PHRASES
-from lmtools.verbs.experiment import complete_tuning
+from lmtools.verbs.experiment import complete_tuning, read_all
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import folds, named
 from lmtools.verbs.options import flags_of
@@ -71,12 +70,7 @@ def run(args):
     """Read, tune, write, and say what was gained."""
     options, plans = complete_tuning(args)
     nbests = read(args.nbest, args.format)
-    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
-    if args.phrases:
-        scored = columns, systems
-        read_phrases = open_door("phrases", "column:read_phrases", "--phrases")
-        columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
-        say_lines(doubts)
+    columns, systems = read_all(args, nbests, plans)
     places = {system: of_system(args.out, system) for system in systems}
     crossing = cross(args, options, nbests)
     warnings, tuned = tune_lists(

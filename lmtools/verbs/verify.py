@@ -1,5 +1,5 @@
 """lmtools verify: whether lists, scores, weights and a text are those of a line of `rescore`
-(lmtools.rescoring.signing).
+(lmtools.rescoring.lists).
 """
 
 from functools import partial
@@ -9,9 +9,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring.defaults import load_weights
-from lmtools.rescoring.lists import rescore_lists
-from lmtools.rescoring.signing import BEGIN, sign
-from lmtools.rescoring.systems import of_system, read_scores
+from lmtools.rescoring.experiment import of_system, read_scores
+from lmtools.rescoring.lists import BEGIN, rescore_lists, sign
 
 SAID = {
     "lists": "utterances, hypotheses and their order",

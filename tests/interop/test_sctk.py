@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.evaluate.breakdown import count_words
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import Rules
+from lmtools.evaluate.show import count_words
 from lmtools.formats.nbest.stm import read_segments
 from lmtools.nist.alignment import align_texts
 from lmtools.nist.glm import GlobalMap

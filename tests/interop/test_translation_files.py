@@ -11,8 +11,9 @@ import pytest
 
 from lmtools.base.files import read_lines
 from lmtools.cli import main
-from lmtools.formats import jsonl, plain
+from lmtools.formats import jsonl
 from lmtools.formats import read as read_lists
+from lmtools.formats.texts import read_sentences, write_sentences
 from lmtools.rescoring.weights import Weights
 
 FILES = Path(__file__).resolve().parents[3] / "shared/data/formats"
@@ -52,7 +53,7 @@ def rescored(run, text, form: str) -> tuple[Weights, float, float]:
     The new lists are written as test.FORMAT, too, and read again: the order is that of their total,
     the first of each the one chosen.
     """
-    plain.write(text, "lm.txt")
+    write_sentences(text, "lm.txt")
     run("ngram --text lm.txt --order 2 --out lm")
     for name in SETS:
         run(f"score --lm lm --nbest {name}.jsonl --out {name}.scores")
@@ -87,8 +88,8 @@ def total_weights(nbests, names: list[str]) -> np.ndarray:
 
 def test_moses(run):
     """A dozen features of an old decoder; our weights are better on the other half."""
-    references = plain.read(FILES / "moses.reference.txt")
-    plain.write(references[:100], "reference.txt")
+    references = read_sentences(FILES / "moses.reference.txt")
+    write_sentences(references[:100], "reference.txt")
     options = (
         "--format moses --ref-lines reference.txt --detokenise en --detokenise-ref en --case"
         " sentence --dedup --depth 15"
@@ -130,7 +131,7 @@ def test_marian(run):
         assert [hyp.scores["am"] for hyp in nbest.hyps] == sorted(
             (hyp.scores["am"] for hyp in nbest.hyps), reverse=True
         )
-    plain.write([nbest.hyps[-1].text for nbest in nbests], "reference.txt")
+    write_sentences([nbest.hyps[-1].text for nbest in nbests], "reference.txt")
     options = (
         "--format marian:bpe=subword_nmt --ref-lines reference.txt --detokenise de --detokenise-ref"
         " de --case sentence"

@@ -213,7 +213,7 @@ def journal(home: Path, how: str) -> None:
     from lmtools import NBest
     from lmtools.decode.recognisers import make_recogniser, sign_recogniser
     from lmtools.decode.utterances import find_utterances, identify_audio
-    from lmtools.formats.journal import Journal, JournalEntry
+    from lmtools.formats.jsonl import Journal, JournalEntry
 
     audio, _ = identify_audio(find_utterances(home / "set", None))
     planted = Journal(

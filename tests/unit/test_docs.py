@@ -16,9 +16,9 @@ import lmtools
 from lmtools.cli import VERBS
 from lmtools.rescoring.experiment import SystemEntry
 from lmtools.rescoring.risk import Risk
-from lmtools.verbs.commands import find_module, make_parser
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN
+from lmtools.verbs.parser import find_module, make_parser
 
 ROOT = Path(__file__).parents[2]
 GLOBS = ("*.md", "docs/*.md", "egs/*/*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md", "tests/*/*.md")

@@ -18,9 +18,8 @@ from lmtools.base.errors import exit_with_message
 from lmtools.base.seal import read_json
 from lmtools.report import PAPERS, add_part
 from lmtools.report.artifacts import read_configs, read_learning
-from lmtools.report.names import FIRST, Names
 from lmtools.report.rows import FigureRows
-from lmtools.report.style import load_style
+from lmtools.report.style import FIRST, Names, load_style
 from lmtools.report.table import NONE, Column, Table, decimal, numbers, ratio, table_of, text_column
 
 ORDER = "The corpora differ: figures of the two compare in order only, down a column."

@@ -39,7 +39,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes
 from lmtools.report.artifacts import read_stages
 from lmtools.report.drawing import Picture, Theme
-from lmtools.report.names import Names
+from lmtools.report.style import Names
 
 PAPERS = {  # by name: what it is called in headers, and where it appeared
     "tta": {

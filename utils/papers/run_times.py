@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lmtools.report.drawing import Picture, Theme, beside, line, plain_ticks
-from lmtools.report.names import Names
+from lmtools.report.style import Names
 from lmtools.report.table import Column, Table, figures, numbers, ratio, table_of
 
 TASKS = {"hidden": "hidden states", "rerank": "reranking", "represent": "sentence vectors"}

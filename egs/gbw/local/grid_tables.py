@@ -42,9 +42,8 @@ from lmtools.report.lms import (
     perplexities,
 )
 from lmtools.report.models import HUGE, OTHER, TEST, VALID, Model, list_rules, models_of, sets
-from lmtools.report.names import Names
 from lmtools.report.rows import FigureRows
-from lmtools.report.style import Look, load_style
+from lmtools.report.style import Look, Names, load_style
 from lmtools.report.table import (
     Column,
     Query,

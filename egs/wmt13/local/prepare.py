@@ -18,8 +18,9 @@ from pathlib import Path
 from lmtools.base.atomic import atomic_binary, atomic_text
 from lmtools.base.errors import UserError, exit_with_message
 from lmtools.base.files import read_lines
-from lmtools.formats import jsonl, kaldi_text, plain
+from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.lists import other_number
+from lmtools.formats.texts import read_sentences
 
 VALID_EVERY = 5_000  # about 3,000 lines of a year of news
 
@@ -69,7 +70,7 @@ def sources(lists: str, out: str, foreign: str | None = None) -> None:
     nbests = list(jsonl.read(lists))
     texts = [" ".join(nbest.extra.get("source", "").split()) for nbest in nbests]
     if foreign:
-        texts = plain.read(foreign)
+        texts = read_sentences(foreign)
         if len(texts) != len(nbests):
             raise other_number(foreign, len(texts), f"{len(nbests)} lists", lists)
     pairs = zip(nbests, texts, strict=True)
@@ -78,7 +79,7 @@ def sources(lists: str, out: str, foreign: str | None = None) -> None:
 
 def number(path: str, out: str) -> None:
     """Write plain lines as Kaldi text, their numbers from 1 as ids."""
-    kaldi_text.write({str(i): line for i, line in enumerate(plain.read(path), 1)}, out)
+    kaldi_text.write({str(i): line for i, line in enumerate(read_sentences(path), 1)}, out)
 
 
 VERBS = {"split": split, "pairs": pairs, "sources": sources, "number": number}

@@ -5,7 +5,6 @@ are written without blanks between words.
 import re
 from collections.abc import Iterator
 
-from lmtools.evaluate.blanks import find_spacing, remedy_of
 from lmtools.evaluate.doctor.inputs import (
     ERROR,
     HINT,
@@ -16,7 +15,7 @@ from lmtools.evaluate.doctor.inputs import (
     single,
     some,
 )
-from lmtools.evaluate.fit import REMEDY, measure_fit
+from lmtools.evaluate.fit import REMEDY, find_spacing, measure_fit, remedy_of
 from lmtools.text.marks import count_looped, is_looping
 
 SHOWN = 60  # characters of a hypothesis

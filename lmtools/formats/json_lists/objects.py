@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from lmtools.base.errors import UserError
-from lmtools.formats import pieces
+from lmtools.formats import checks
 from lmtools.formats.checks import component, one_score
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import (
@@ -160,13 +160,13 @@ def parse_sockeye(utt: str, tree: Mapping, where: str, bpe: str = "none") -> NBe
     for text, score, row in zip(texts, scores, rows, strict=True):
         scored = {"am": expect(score, float, where, "a score")}
         extra = json_io.extras(row, (), where)
-        hyps.append(Hypothesis(pieces.join_pieces(text, bpe), scored, extra))
+        hyps.append(Hypothesis(checks.join_pieces(text, bpe), scored, extra))
     return NBest(utt, tuple(hyps), None, json_io.extras(rest, (), where))
 
 
 def orient_scores(nbests: Iterable[NBest], path, bpe: str = "none") -> Iterator[NBest]:
     """Yield lists with log-probabilities: costs, which rise down a list, negated."""
-    pieces.check_marks(bpe, "bpe")
+    checks.check_marks(bpe, "bpe")
     nbests = list(nbests)
     sign = find_sign([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests], path)
     for nbest in nbests:

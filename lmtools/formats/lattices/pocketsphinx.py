@@ -16,14 +16,14 @@ from pathlib import Path
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats.checks import refuse_write
-from lmtools.formats.lattices import common, nodes
+from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import parse_number, parse_real
 from lmtools.types import Arc, Lattice
 
 SUMMARY = "pocketsphinx's own .lat: a file, or a directory of them"
 SUFFIXES = (".lat",)
 NULL = "<sil>"
-FILLER = re.compile(rf"{nodes.FILLER.pattern}|\[[^\]]+\]")
+FILLER = re.compile(rf"{common.FILLER.pattern}|\[[^\]]+\]")
 VARIANT = re.compile(r"(.+)\((\d+)\)", re.ASCII)
 FRAMES = 100  # a second
 BASE = "1.0001"
@@ -97,17 +97,17 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
         parse_edge(fields, where, len(on_nodes), math.log(base)) for where, fields in rows["Edges"]
     ]
     start, end = (parse_index(header[name], len(on_nodes), path) for name in ("Initial", "Final"))
-    graph = nodes.NodeGraph(on_nodes, edges, start, end, times=times)
-    return nodes.build_lattice(utt, graph, "source")
+    graph = common.NodeGraph(on_nodes, edges, start, end, times=times)
+    return common.build_lattice(utt, graph, "source")
 
 
-def parse_node(symbol: str, values: list[str]) -> nodes.Node:
-    named = nodes.node_of_symbol(symbol, NULL, FILLER)
+def parse_node(symbol: str, values: list[str]) -> common.Node:
+    named = common.node_of_symbol(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
     match = VARIANT.fullmatch(symbol) if named.word else None
     if match:
-        return nodes.Node(match[1], {**extra, "variant": match[2]})
-    return nodes.Node(named.word, extra)
+        return common.Node(match[1], {**extra, "variant": match[2]})
+    return common.Node(named.word, extra)
 
 
 def parse_index(text: str, count: int, where: str) -> int:

@@ -32,7 +32,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, identifier
-from lmtools.formats.lattices import common, nodes, slf_text
+from lmtools.formats.lattices import common, slf_text
 from lmtools.formats.lattices.common import (
     check_states,
     one_end,
@@ -125,7 +125,7 @@ def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
         parse_link(fields, where, count, names=names, natural=natural)
         for where, fields in parsed.links
     ]
-    on_nodes, times = [nodes.Node()] * count, [math.nan] * count
+    on_nodes, times = [common.Node()] * count, [math.nan] * count
     for where, fields in parsed.nodes:
         index = parse_index(fields["I"], count, where, "I")
         on_nodes[index] = parse_node(fields, where)
@@ -143,8 +143,8 @@ def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
             raise UserError(f"{parsed.where}: words on nodes and on links; drop one of the two")
     elif any("W" in fields for _, fields in parsed.nodes):
         side = acoustic or parsed.marks.get("acoustic") or guess_side(parsed, on_nodes[start])
-        graph = nodes.NodeGraph(on_nodes, links, start, end, times=timed, header=header)
-        return nodes.build_lattice(utt, graph, side)
+        graph = common.NodeGraph(on_nodes, links, start, end, times=timed, header=header)
+        return common.build_lattice(utt, graph, side)
     finals = [Final(end, {"am": 0.0})]
     return Lattice.of(utt, count, start, links, finals=finals, times=timed, header=header)
 
@@ -207,22 +207,22 @@ def parse_link(
     return Arc(source, target, word.word, scores, extra=extra)
 
 
-def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
+def word_of_line(fields: dict[str, str], where: str) -> common.Node:
     symbol = fields.get("W", NULL) or NULL
     if len(symbol.split()) > 1:
         raise UserError(f"{where}: the word {symbol!a} holds white space; join its parts with _")
-    label = nodes.node_of_symbol(symbol, NULL)
+    label = common.node_of_symbol(symbol, NULL)
     return (
-        nodes.Node(label.word, {**label.extra, "variant": fields["v"]}) if "v" in fields else label
+        common.Node(label.word, {**label.extra, "variant": fields["v"]}) if "v" in fields else label
     )
 
 
-def parse_node(fields: dict[str, str], where: str) -> nodes.Node:
+def parse_node(fields: dict[str, str], where: str) -> common.Node:
     word = word_of_line(fields, where)
     others = {
         f"node.{name}": value for name, value in fields.items() if name not in ("I", "W", "t", "v")
     }
-    return nodes.Node(word.word, {**word.extra, **others})
+    return common.Node(word.word, {**word.extra, **others})
 
 
 def find_ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
@@ -246,7 +246,7 @@ def find_ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
     return places[0], places[1]
 
 
-def guess_side(parsed: Parsed, start: nodes.Node) -> str:
+def guess_side(parsed: Parsed, start: common.Node) -> str:
     """Return the side that the acoustic scores of a lattice with words on nodes belong to."""
     sphinx = start.extra.get("symbol") == "!SENT_START" and not any(
         "l" in fields for _, fields in parsed.links
@@ -278,7 +278,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 def spell_text(lattice: Lattice, where: str) -> str:
     lattice = one_end(lattice, where)
     for word in set(lattice.words) - {None}:
-        if nodes.FILLER.fullmatch(word):
+        if common.FILLER.fullmatch(word):
             raise UserError(
                 f"{where}: the word {word!r} stands for no word in this format; rename it"
             )

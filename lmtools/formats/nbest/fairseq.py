@@ -15,9 +15,8 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.formats import pieces
-from lmtools.formats.checks import identifier, number, refuse_write
-from lmtools.formats.pieces import BASE2, parse_in_unit
+from lmtools.formats import checks
+from lmtools.formats.checks import BASE2, identifier, number, parse_in_unit, refuse_write
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "fairseq-generate's log: S, T, H, D and P lines"
@@ -51,7 +50,7 @@ def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = Non
     power = number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
     ids = group_lines(path)
     heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
-    marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
+    marks = checks.check_marks(bpe, "bpe") if bpe else checks.guess_marks(heads)
     return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
 
 
@@ -86,7 +85,7 @@ def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
             )
     hyps = tuple(parse_hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
-    ref = None if target is None else pieces.join_pieces(target, marks)
+    ref = None if target is None else checks.join_pieces(target, marks)
     return NBest(utt, hyps, ref, {"S": source} if source else {})
 
 
@@ -98,7 +97,7 @@ def parse_hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypot
     if "D" in lines:
         place, line = lines["D"][rank]
         shown = split_score(line, place)[1]
-    words = pieces.join_pieces(shown, marks)
+    words = checks.join_pieces(shown, marks)
     extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
     place, line = lines["P"][rank] if "P" in lines else ("", "")
     parts = [number(part, place, "a token's score") for part in line.split()]

@@ -24,9 +24,16 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.formats import pieces
-from lmtools.formats.checks import NUMBER, Utterances, component, components, number, write_lines
-from lmtools.formats.pieces import spell_in_unit
+from lmtools.formats import checks
+from lmtools.formats.checks import (
+    NUMBER,
+    Utterances,
+    component,
+    components,
+    number,
+    spell_in_unit,
+    write_lines,
+)
 from lmtools.formats.registry import Format
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
@@ -76,7 +83,7 @@ def read(
     """Read the lists in `path`, one by one; `arrange` makes a Row of a line's fields; with `sparse`
     a feature may be absent (0) in some lines. UserError with the line of anything malformed.
     """
-    pieces.check_marks(bpe, "bpe")
+    checks.check_marks(bpe, "bpe")
     if gaps not in ("empty", "skip"):
         raise UserError(f"gaps={gaps}: no such way; known are empty, skip")
     utterances = Utterances()
@@ -136,7 +143,7 @@ def build_hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
         if name in scores:
             raise UserError(f"{where}: a feature is called {name!r} besides the total; rename it")
         scores[name] = number(row.total, where, "the total")
-    return Hypothesis(pieces.join_pieces(row.text, bpe), scores, row.extra)
+    return Hypothesis(checks.join_pieces(row.text, bpe), scores, row.extra)
 
 
 def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:

@@ -23,8 +23,18 @@ from pathlib import Path
 from lmtools.base.atomic import atomic_directory, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
-from lmtools.formats.checks import NUMBER, check_nbests, file_name, identifier, list_names, number
-from lmtools.formats.pieces import BASE10, BYTELOG, parse_in_unit, spell_in_unit
+from lmtools.formats.checks import (
+    BASE10,
+    BYTELOG,
+    NUMBER,
+    check_nbests,
+    file_name,
+    identifier,
+    list_names,
+    number,
+    parse_in_unit,
+    spell_in_unit,
+)
 from lmtools.formats.registry import list_children, read_first_line
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -68,26 +78,30 @@ def list_files(path: Path) -> list[Path]:
     ]
 
 
+def name_files(path: Path) -> dict[str, Path]:
+    """Return the files in a directory by utterance; UserError for two of one."""
+    files: dict[str, Path] = {}
+    for file in list_files(path):
+        utt = utterance_of(file)
+        if utt in files:
+            raise UserError(
+                f"{file}: utterance {utt!r} is also in {files[utt].name}; remove one of them"
+            )
+        files[utt] = file
+    return files
+
+
 def read(path) -> Iterator[NBest]:
     """Read the list in the file `path`, or those in the files of the directory, sorted by name."""
     if not Path(path).is_dir():
         yield read_list(path)
         return
-    files = list_files(Path(path))
+    files = name_files(Path(path))
     if not files:
         raise UserError(
             f"{path}: no files in the directory; give one with an N-best list an utterance"
         )
-    seen: dict[str, Path] = {}
-    for file in files:
-        nbest = read_list(file)
-        if nbest.utt in seen:
-            raise UserError(
-                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
-                " them"
-            )
-        seen[nbest.utt] = file
-        yield nbest
+    yield from map(read_list, files.values())
 
 
 def read_list(path) -> NBest:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.errors import install_extra
-from lmtools.models.engine.linear import quantise_rows, weight_levels
+from lmtools.models.engine import quantise_rows, weight_levels
 from lmtools.models.lm import LanguageModel
 from lmtools.models.transformer import TransformerBlock
 from lmtools.text.subword import BOS, EOS, MASK

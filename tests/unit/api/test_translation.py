@@ -9,7 +9,8 @@ from translators import random_translator
 
 import lmtools
 from lmtools.cli import main
-from lmtools.formats import jsonl, plain, scores
+from lmtools.formats import jsonl, scores
+from lmtools.formats.texts import write_sentences
 from lmtools.types import Hypothesis, NBest
 
 SOURCES = sentences(4, 3)
@@ -29,7 +30,7 @@ def lm(directory):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_columns_are_those_of_the_command(directory, lm, tmp_path, reverse):
     jsonl.write(LISTS, tmp_path / "n.jsonl")
-    plain.write(SOURCES, tmp_path / "lines")
+    write_sentences(SOURCES, tmp_path / "lines")
     command = f"score --lm {directory} --nbest {tmp_path}/n.jsonl --device cpu --cache none"
     command += f" --source-lines {tmp_path}/lines --out {tmp_path}/out" + " --reverse" * reverse
     assert main(split(command)) == 0

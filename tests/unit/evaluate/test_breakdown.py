@@ -3,8 +3,8 @@ import pytest
 from needs import needs
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.breakdown import count_words, find_namer, name_speaker, split_evaluation
 from lmtools.evaluate.corpus import References
+from lmtools.evaluate.show import count_words, find_namer, name_speaker, split_evaluation
 
 REFS = {"ann-1": "a b c", "ann-2": "a", "bob_1": "a b c d e f g"}
 METRICS = ["wer", pytest.param("wer:rules=sclite", marks=needs("nist"))]

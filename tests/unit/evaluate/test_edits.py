@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 
 import jiwer
@@ -44,7 +45,8 @@ def test_fewest_errors_and_their_alignment(ref, hyp):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=5))
 def test_jiwer_counts_the_same(pairs):
-    total = sum((align(*pair).counts for pair in pairs), Counts(0, 0, 0, 0))
+    rows = [dataclasses.astuple(align(*pair).counts) for pair in pairs]
+    total = Counts(*map(sum, zip(*rows, strict=True)))
     theirs = jiwer.process_words(
         *([" ".join(words) for words in side] for side in zip(*pairs, strict=True))
     )

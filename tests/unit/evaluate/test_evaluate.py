@@ -6,8 +6,9 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate.metrics import METRICS
-from lmtools.formats import jsonl, kaldi_text, plain
+from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.nbest import trn
+from lmtools.formats.texts import write_sentences
 from lmtools.types import Hypothesis, NBest
 
 REFS = {"s_a": "one two three four", "s_b": "", "s_c": "five six seven eight nine ten"}
@@ -21,7 +22,7 @@ def here(tmp_path, monkeypatch):
     for name, texts in {"ref": REFS, "good": GOOD, "worse": WORSE}.items():
         kaldi_text.write(texts, name)
         trn.write(texts, f"{name}.trn")
-        plain.write(texts.values(), f"{name}.txt")
+        write_sentences(texts.values(), f"{name}.txt")
     hyps = {utt: tuple(map(Hypothesis, dict.fromkeys([WORSE[utt], GOOD[utt]]))) for utt in REFS}
     jsonl.write([NBest(utt, hyps[utt], ref) for utt, ref in REFS.items()], "n.jsonl")
     return tmp_path

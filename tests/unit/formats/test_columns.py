@@ -7,7 +7,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
-from lmtools.formats.columns import read_column_file
+from lmtools.formats.scores import read_column_file
 from lmtools.types import Hypothesis, NBest
 
 LISTS = [

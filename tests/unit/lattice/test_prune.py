@@ -7,8 +7,8 @@ import pytest
 from lattices import all_paths, named_sums, path_score, random_lattice, sentences
 
 from lmtools.base.errors import UserError
+from lmtools.lattice.forward import prune
 from lmtools.lattice.paths import best
-from lmtools.lattice.prune import prune
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}

@@ -22,7 +22,7 @@ from lmtools.models.checkpoint import load_model, prepare_directory, save_weight
 from lmtools.models.convolution import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.models.lm import LanguageModel
-from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.outputs.softmax import Adaptive
 from lmtools.models.settings import Settings
 from lmtools.train import train
 

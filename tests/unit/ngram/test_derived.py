@@ -267,7 +267,7 @@ def test_sorted_keys_are_found_in_parts(size):
 
 def test_long_models_are_read_in_pieces(home, monkeypatch):
     whole = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary())
-    monkeypatch.setattr("lmtools.ngram.arpa_lines.CHUNK", 100)
+    monkeypatch.setattr("lmtools.ngram.arrays.CHUNK", 100)
     monkeypatch.setattr("lmtools.ngram.backoff.CHUNK", 7)
     again = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary())
     for one, other in zip(whole.levels, again.levels, strict=True):

@@ -162,7 +162,7 @@ LEFT_OUT = {  # beginnings in the first, endings in the second, too many for Ken
 @pytest.mark.parametrize("size", [1, 100])
 def test_ngrams_that_others_leave_out_are_put_back(tmp_path, monkeypatch, what, size):
     """With the probability of back-off, so that no probability changes."""
-    monkeypatch.setattr("lmtools.ngram.arpa_lines.CHUNK", size)
+    monkeypatch.setattr("lmtools.ngram.arrays.CHUNK", size)
     rows = LEFT_OUT[what]
     third = "".join(f"-0.{i}5\t{row}\n" for i, row in enumerate(rows, 1))
     path, out = tmp_path / "lm.arpa", tmp_path / "out.arpa"

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lmtools.ngram import build, counts, disk, kneser_ney
+from lmtools.ngram import build, counts, kneser_ney
 from lmtools.text import Normaliser
 
 VERB = [sys.executable, "-m", "lmtools", "ngram", "--order", "3", "--kenlm", "none"]
@@ -28,8 +28,8 @@ def test_equal_bytes_however_little_memory(text, tmp_path, monkeypatch, order, l
     options = {"kenlm": "none", "min_counts": least}
     build([text], order, tmp_path / "whole", Normaliser(), **options)
     seen = []
-    monkeypatch.setattr(disk.DiskArray, "close", lambda array: seen.append(len(array)))
-    for module in (disk, counts, kneser_ney):
+    monkeypatch.setattr(counts.DiskArray, "close", lambda array: seen.append(len(array)))
+    for module in (counts, kneser_ney):
         monkeypatch.setattr(module, "BLOCK", 97)
     for memory in (1, 20_000):
         build([text], order, tmp_path / "ranges", Normaliser(), memory=memory, **options)

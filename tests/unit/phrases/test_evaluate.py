@@ -14,11 +14,11 @@ from lmtools.phrases.evaluate import (
     PhraseEvaluation,
     compare_phrases,
     count_texts,
+    differ,
     list_changes,
     list_errors,
 )
 from lmtools.phrases.glossary import make_glossary
-from lmtools.phrases.words import differ
 
 GLOSSARY = make_glossary(["New York", "york", "Kubernetes | cooper netties"])
 REFS = {"u1": "we work in new york", "u2": "on kubernetes today", "u3": "nothing"}

@@ -11,8 +11,8 @@ from unit.report.conftest import collect_rescoring
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report.drawing import LIGHT
-from lmtools.report.names import Names
 from lmtools.report.rescoring_figures import draw_learning, validation
+from lmtools.report.style import Names
 
 TUNED, PPL = "tune/tta/weights.json", "ppl/tta/test.json"
 CURVE = "search curves tta"

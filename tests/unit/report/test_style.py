@@ -9,8 +9,7 @@ import yaml
 from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.report.names import LmPart, Names, SystemParts
-from lmtools.report.style import DEFAULTS, Look, load_style
+from lmtools.report.style import DEFAULTS, LmPart, Look, Names, SystemParts, load_style
 from lmtools.verbs.experiment import load_experiment
 
 LOOK = {"light": "#112233", "dark": "#445566", "marker": "s", "line": ":"}

@@ -1,6 +1,5 @@
 """The verb: what it writes, prints and refuses."""
 
-import shutil
 import webbrowser
 
 import pytest
@@ -46,15 +45,6 @@ def test_links_where_the_report_belongs(fresh, undrawn, tmp_path, capsys):
     assert "report: a link stands where the report belongs; remove it" in capsys.readouterr().err
 
 
-def test_says_what_is_absent(fresh, undrawn, capsys):
-    shutil.rmtree(fresh / "stages")
-    assert main(["report", str(fresh)]) == 0
-    said = "stages/N.json: absent, so it is not known how the time divides"
-    assert said in capsys.readouterr().err
-    assert said in (fresh / "report/RESULTS.md").read_text()
-    assert said in (fresh / "report/index.html").read_text()
-
-
 def test_says_what_does_not_fit(fresh, undrawn, capsys):
     path = fresh / "rescore/tta/test.txt"
     path.write_text("".join(line.split()[0] + "\n" for line in path.read_text().splitlines()))
@@ -83,12 +73,6 @@ def test_a_mistake_is_one_line_and_writes_nothing(fresh, capsys, path):
     assert path in line
     assert ";" in line
     assert not (fresh / "report").exists()
-
-
-def test_usage_is_status_2(capsys):
-    with pytest.raises(SystemExit) as status:
-        main(["report"])
-    assert status.value.code == 2
 
 
 @pytest.mark.parametrize("opens", [True, False])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.rescoring.envelope import Curve, choose, envelope, flat_region, sweep
+from lmtools.rescoring.search import Curve, choose, envelope, flat_region, sweep
 
 INF = np.inf
 

@@ -3,9 +3,8 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring.experiment import read_experiment
+from lmtools.rescoring.experiment import SystemPlan, read_experiment
 from lmtools.rescoring.folds import FoldPlan
-from lmtools.rescoring.systems import SystemPlan
 
 BASE = """
 metric: cer

@@ -14,14 +14,14 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.formats import jsonl, scores
-from lmtools.formats.sessions import find_sessions
+from lmtools.formats.lists import find_sessions
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.weights import Weights
 from lmtools.score import load, score_texts
-from lmtools.score.context import ContextScorer, list_contexts
 from lmtools.score.ppl import perplexity
+from lmtools.score.prompts import ContextScorer, list_contexts
 from lmtools.text import Normaliser
 from lmtools.text.subword import train
 from lmtools.types import Hypothesis, NBest

@@ -10,8 +10,7 @@ from toys import WORDS
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.ngram import build
-from lmtools.score.lattice_run import LatticeOutputs, run_lattices
-from lmtools.score.lattices import LatticeOptions
+from lmtools.score.lattices import LatticeOptions, LatticeOutputs, run_lattices
 from lmtools.text import Normaliser
 
 WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}

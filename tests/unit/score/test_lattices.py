@@ -13,7 +13,7 @@ from toys import WORDS
 
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
-from lmtools.lattice.prune import prune
+from lmtools.lattice.forward import prune
 from lmtools.ngram import build
 from lmtools.score import lattices as module
 from lmtools.score.lattices import LatticeOptions, Rescorer

@@ -16,7 +16,7 @@ from lmtools.base import batching
 from lmtools.base.computing import Computing
 from lmtools.base.doors import find_doors
 from lmtools.models.device import onednn_computes_bfloat16
-from lmtools.models.engine.linear import multiplies_int8
+from lmtools.models.engine import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score.neural import NeuralScorer
@@ -83,8 +83,7 @@ def load_embed(scorer):
     """A function of texts that gives their vectors; zeros where lmtools has no vectors/."""
     if "vectors" not in find_doors():
         return lambda texts: np.zeros((len(texts), 1))
-    from lmtools.vectors.encoders import ContextualEncoder, encode
-    from lmtools.vectors.pooling import PoolingOptions
+    from lmtools.vectors.encoders import ContextualEncoder, PoolingOptions, encode
 
     encoder = ContextualEncoder(scorer, PoolingOptions("all"))
     return lambda texts: encode(texts, encoder)

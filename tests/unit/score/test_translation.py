@@ -12,7 +12,8 @@ from toys import WORDS, sentences
 from translators import random_translator
 
 from lmtools.cli import main
-from lmtools.formats import jsonl, kaldi_text, plain, scores
+from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.formats.texts import write_sentences
 from lmtools.models.checkpoint import load_model
 from lmtools.score import ListParts, Sources, lists, load, score_lists, score_texts, texts
 from lmtools.score.cache import Cache
@@ -38,7 +39,7 @@ def files(tmp_path):
     """Paths of lists and their sources, as Kaldi text and as lines."""
     jsonl.write(LISTS, tmp_path / "nbest.jsonl")
     kaldi_text.write(SOURCES, tmp_path / "source")
-    plain.write(SOURCES.values(), tmp_path / "lines")
+    write_sentences(SOURCES.values(), tmp_path / "lines")
     return tmp_path
 
 
@@ -230,8 +231,8 @@ def test_what_does_not_fit_is_refused(trained, directory, files, capsys, more, m
     few = {utt: SOURCES[utt] for utt in ("u0", "u1")}
     kaldi_text.write(few, files / "few")
     kaldi_text.write({**SOURCES, "u3": " ".join(WORDS[:10] * 2)}, files / "wide")
-    plain.write([*few.values(), "x"], files / "short")
-    plain.write([*SOURCES.values(), "x"], files / "long")
+    write_sentences([*few.values(), "x"], files / "short")
+    write_sentences([*SOURCES.values(), "x"], files / "long")
     words = split(more.format(files, trained["causal"]))
     directory = words.pop() if "--lm" in words else directory
     assert score(files, directory, *(word for word in words if word != "--lm")) == 1

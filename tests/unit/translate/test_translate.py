@@ -13,14 +13,15 @@ from toys import ARCH, WORDS, sentences, settings
 from translators import random_translator
 
 from lmtools.cli import main
-from lmtools.formats import jsonl, kaldi_text, plain, scores
+from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.formats.texts import write_sentences
 from lmtools.models.objectives import Translation
 from lmtools.models.seq2seq import Decoding
 from lmtools.text import Normaliser
 from lmtools.text.corpus import binarise_pairs
 from lmtools.text.subword import BOS, EOS, SPECIALS, UNK, train
 from lmtools.train import train as train_lm
-from lmtools.translate import run
+from lmtools.translate import verb
 from lmtools.translate.search import Beam, search
 
 LINES = sentences(9, 3, longest=6)
@@ -42,7 +43,7 @@ def copier(tmp_path_factory):
     vocabulary = train("bpe", sentences(200, 1), 60, Normaliser(), home / "words")
     for name, seed in (("train", 1), ("valid", 2)):
         lines = sentences(200, seed, longest=4)
-        plain.write(lines, home / name)
+        write_sentences(lines, home / name)
         binarise_pairs([home / name], [home / name], vocabulary, home / f"{name}.bin")
     arch = {**ARCH["seq2seq"], "positions": 40}
     train_lm(
@@ -53,8 +54,8 @@ def copier(tmp_path_factory):
 
 @pytest.fixture
 def files(tmp_path):
-    plain.write(LINES, tmp_path / "lines")
-    plain.write(map(str.upper, LINES), tmp_path / "refs")
+    write_sentences(LINES, tmp_path / "lines")
+    write_sentences(map(str.upper, LINES), tmp_path / "refs")
     return tmp_path
 
 
@@ -194,8 +195,8 @@ def test_hypotheses_of_equal_text_are_one(copier):
     ids = subword.encode("the")
     letters = [subword.vocabulary.index(piece) for piece in ("▁", *"the")]
     assert subword.decode(letters) == subword.decode(ids) == "the" and letters != ids
-    found = [run.Finished(-1.0, -2.0, tuple(letters)), run.Finished(-1.5, -4.0, tuple(ids))]
-    (hyp,) = run.merge_texts(subword, found)
+    found = [verb.Finished(-1.0, -2.0, tuple(letters)), verb.Finished(-1.5, -4.0, tuple(ids))]
+    (hyp,) = verb.merge_texts(subword, found)
     assert hyp.text == "the" and hyp.scores == {"am": -2.0, "norm": -1.0}
 
 
@@ -245,7 +246,7 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
         searched.extend(ids)
         return search(scorer, ids, *how)
 
-    monkeypatch.setattr(run, "search", counting)
+    monkeypatch.setattr(verb, "search", counting)
     assert translate(files, lm, "--set", "batch=4", "--ref", f"{files}/lines") == 0
     assert len(searched) == 9 - kept // 4 * 4 - (kept == 9)
     again = list(jsonl.read(files / "o.jsonl"))
@@ -270,10 +271,10 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
     ],
 )
 def test_what_does_not_fit_is_refused(copier, files, capsys, more, message):
-    plain.write(LINES[:3], files / "few")
-    plain.write([], files / "empty")
-    plain.write(["the", "", "king"], files / "gap")
-    plain.write(["the " * 60], files / "wide")
+    write_sentences(LINES[:3], files / "few")
+    write_sentences([], files / "empty")
+    write_sentences(["the", "", "king"], files / "gap")
+    write_sentences(["the " * 60], files / "wide")
     kaldi_text.write({"a": "the", "b": "king"}, files / "kaldi")
     kaldi_text.write({"a": "the"}, files / "other")
     words = [word.replace("!", " ") for word in split(more.format(files))]

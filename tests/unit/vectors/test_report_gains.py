@@ -8,7 +8,7 @@ from unit.report.sts.toys import STYLE, sts_experiment
 
 from lmtools.base.errors import UserError
 from lmtools.report.experiment import recognise
-from lmtools.report.names import FIRST, LmPart, SystemParts
+from lmtools.report.style import FIRST, LmPart, SystemParts
 from lmtools.report.write import write_report
 from lmtools.vectors.report import gain_tables, is_alone, measure_gains
 

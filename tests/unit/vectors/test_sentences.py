@@ -14,8 +14,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model
 from lmtools.text.subword import BOS, EOS, MASK
-from lmtools.vectors.encoders import encode, load_encoder
-from lmtools.vectors.pooling import PoolingOptions
+from lmtools.vectors.encoders import PoolingOptions, encode, load_encoder
 
 TEXTS = ["the king", "", *sentences(25, 5), "the king", " the  king "]
 FAMILIES = ["causal", "masked", "tta", "lstm"]

@@ -11,7 +11,7 @@ from scipy import stats
 
 from lmtools.base.seal import write_json
 from lmtools.cli import main
-from lmtools.vectors import pooling
+from lmtools.vectors import encoders
 from lmtools.vectors.files import read_sentences
 from lmtools.verbs.options import POOLS
 
@@ -89,7 +89,7 @@ def test_from_a_model_and_from_its_vectors_alike(home, trained, layers, capsys):
 
 def test_vectors_of_a_file_are_correlated_without_torch(home, trained):
     """Importing torch takes seconds, and a recipe calls the verb for each system and set."""
-    assert tuple(pooling.POOLS) == POOLS
+    assert tuple(encoders.POOLS) == POOLS
     assert embed(home, trained["tta"]) == 0
     call = (
         f"main(['sts', '--pairs', {str(home / 'pairs.tsv')!r}, '--vectors',"

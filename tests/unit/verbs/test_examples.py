@@ -27,7 +27,7 @@ from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.lattices import slf
 from lmtools.transcribe import transcriber
 from lmtools.types import Hypothesis, NBest
-from lmtools.verbs.commands import find_module
+from lmtools.verbs.parser import find_module
 
 EXAMPLES = {verb: find_module(verb).EXAMPLES for verb in VERBS}
 SERVED = EXAMPLES["serve"]

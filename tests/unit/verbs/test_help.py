@@ -6,9 +6,8 @@ import re
 import pytest
 
 from lmtools.cli import VERBS, main
-from lmtools.verbs.commands import make_parser
 from lmtools.verbs.help import HelpParser, Rare
-from lmtools.verbs.parser import Parser
+from lmtools.verbs.parser import Parser, make_parser
 
 MOST = 14  # options in --help, beside those of the help itself
 

@@ -8,7 +8,7 @@ import pytest
 
 from lmtools.cli import VERBS, main
 from lmtools.verbs import numbers as types
-from lmtools.verbs.commands import find_module, make_parser
+from lmtools.verbs.parser import find_module, make_parser
 
 WHOLE = {types.positive, types.from_zero, types.seed}
 FROM_ONE = {types.positive}

@@ -38,9 +38,18 @@ from lmtools.report.drawing import (
 )
 from lmtools.report.lists import find_lattice_makeup, read_names
 from lmtools.report.models import curve, step_time
-from lmtools.report.names import CE, FIRST, SUM, LmPart, Names, SystemParts, shorten
 from lmtools.report.rows import UNNORMALISED, FigureRows
-from lmtools.report.style import Look, load_style
+from lmtools.report.style import (
+    CE,
+    FIRST,
+    SUM,
+    LmPart,
+    Look,
+    Names,
+    SystemParts,
+    load_style,
+    shorten,
+)
 from lmtools.report.table import (
     NONE,
     Column,

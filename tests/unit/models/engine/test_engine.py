@@ -10,8 +10,13 @@ from torch.nn import functional as F
 from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
 from lmtools.models.device import onednn_computes_bfloat16
-from lmtools.models.engine import resolve_engine
-from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows, weight_levels
+from lmtools.models.engine import (
+    Int8Linear,
+    PackedLinear,
+    quantise_rows,
+    resolve_engine,
+    weight_levels,
+)
 
 
 @pytest.mark.parametrize("name", MODELS)

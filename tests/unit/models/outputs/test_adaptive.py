@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lmtools.base.errors import UserError
-from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.outputs.softmax import Adaptive
 
 
 def pair(width=16, size=50, cutoffs=(10, 25)):

@@ -18,8 +18,7 @@ from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
 from lmtools.report.lms import progress
 from lmtools.report.models import ordered
-from lmtools.report.page import page
-from lmtools.report.write import make_pictures, make_tables, results
+from lmtools.report.write import make_pictures, make_tables, page, results
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 from unit.report.conftest import collect_rescoring
 
-from lmtools.report.page import browser_data, embedded
+from lmtools.report.write import browser_data, embedded
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

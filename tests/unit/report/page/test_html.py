@@ -15,7 +15,7 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.formats import kaldi_text
 from lmtools.report import write_report
-from lmtools.report.page import browser_data, embedded
+from lmtools.report.write import browser_data, embedded
 
 
 @pytest.fixture(scope="module")

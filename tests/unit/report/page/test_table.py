@@ -59,8 +59,3 @@ def test_guarded(text, expected):
 
 def test_code():
     assert code("a `b<c` d") == "a <code>b&lt;c</code> d"
-
-
-def test_ragged_rows_are_our_mistake():
-    with pytest.raises(AssertionError):
-        Table("t", ("a", "b"), (("1",),))

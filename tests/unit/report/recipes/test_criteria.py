@@ -3,7 +3,6 @@ report, against the files that it is made from.
 """
 
 import dataclasses
-import json
 from pathlib import Path
 
 import criteria_tables as added
@@ -11,15 +10,12 @@ import numpy as np
 import pytest
 from makeups import names_of
 
-from lmtools.evaluate.corpus import References, evaluate
-from lmtools.formats import kaldi_text
 from lmtools.models.outputs import CRITERIA
 from lmtools.report import write_report
 from lmtools.report.drawing import DARK, LIGHT, Picture
 from lmtools.report.models import curve
-from lmtools.report.names import FIRST
 from lmtools.report.rows import FigureRows
-from lmtools.report.style import load_style
+from lmtools.report.style import FIRST, load_style
 
 CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"
 ORDER = [
@@ -38,29 +34,8 @@ def trained(compared):
 
 
 @pytest.fixture(scope="module")
-def printed(trained):
-    return {table.title: table for table in added.criteria_tables(trained)}
-
-
-@pytest.fixture(scope="module")
 def drawn(trained):
     return list(added.criteria_pictures(trained))
-
-
-def row(table, criterion, noise=None):
-    """The cells of one criterion by header; of headers that come twice as lists."""
-    (cells,) = [
-        cells for cells in table.rows if cells[0] == criterion and noise in (None, cells[1])
-    ]
-    found = {}
-    for header, cell in zip(table.header, cells, strict=True):
-        found.setdefault(header, []).append(cell)
-    return {header: cells if len(cells) > 1 else cells[0] for header, cells in found.items()}
-
-
-def wer(compared, system):
-    refs = kaldi_text.read(compared.parent / "data/test/text")
-    return evaluate(refs, kaldi_text.read(compared / f"rescore/{system}/test.txt"), "wer").score
 
 
 def test_every_criterion_has_a_name_a_place_and_a_look():
@@ -127,37 +102,6 @@ def test_trunks_of_one_model_are_told_apart(trained):
     assert [one.name for one in two.entries] == ["a", "b"]
     assert list(wide.titles.values()) == ["BCE (c)", "BCE (d)"]
     assert (two.key, wide.key) == ("lstm-1", "lstm-2")
-
-
-@pytest.mark.parametrize("lattice", ["", "lattice-"])
-def test_without_normalisation(compared, printed, lattice):
-    table = printed["Without normalisation: LSTM, test" + (", lattices" if lattice else "")]
-    refs = kaldi_text.read(compared.parent / "data/test/text")
-    titles = ("lattice", "lattice + n-gram") if lattice else ("WER %", "+ n-gram")
-    moved = 0
-    for criterion in ("CE", "BCE-NCE", "CE-MCS"):
-        cells = row(table, criterion)
-        name = f"{lattice}lstm-{'softmax' if criterion == 'CE' else criterion.lower()}"
-        without = cells["without"][:: 2 if lattice else 1]
-        for place, (title, rest) in enumerate(zip(titles, ("", "+ngram"), strict=True)):
-            plain, rough = wer(compared, name + rest), wer(compared, f"{name}-unnormalised{rest}")
-            assert (cells[title], without[place]) == (f"{plain:.2f}", f"{rough:.2f}")
-            assert cells["change"][place] == f"{rough - plain:+.2f}"
-            texts = [
-                kaldi_text.read(compared / f"rescore/{one}{rest}/test.txt")
-                for one in (f"{name}-unnormalised", name)
-            ]
-            p = References(refs).compare(*texts).p
-            assert float(cells["p"][place].removeprefix("<")) == pytest.approx(p, abs=0.0011)
-            moved += rough != plain
-        tree = json.loads(
-            (compared / f"ppl/{name.removeprefix('lattice-')}/test.json").read_text()
-        )["log_normaliser"]
-        assert (cells["log Z mean"], cells["log Z sd"]) == (
-            f"{tree['mean']:.3f}",
-            f"{tree['sd']:.3f}",
-        )
-    assert moved  # or the signs were not tested
 
 
 def test_figures_are_the_same_bytes_again(drawn):

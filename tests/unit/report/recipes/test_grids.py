@@ -18,7 +18,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report import write_report
 from lmtools.report.drawing import LIGHT, Picture
-from lmtools.report.names import Names
+from lmtools.report.style import Names
 
 NAMES = ("work", "speed", "grid-gates", "grid-output", "grid-context", "grid-pieces")
 

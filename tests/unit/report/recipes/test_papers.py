@@ -14,7 +14,7 @@ from unit.report.conftest import collect_rescoring, dump
 from lmtools.base.errors import UserError
 from lmtools.report import write_report
 from lmtools.report.drawing import LIGHT, Picture
-from lmtools.report.names import Names
+from lmtools.report.style import Names
 from lmtools.report.table import html, markdown, plain
 
 CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"

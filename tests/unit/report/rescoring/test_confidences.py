@@ -15,8 +15,7 @@ from lmtools.networks import files as network_files
 from lmtools.networks.confidence import judge_words
 from lmtools.report import write_report
 from lmtools.report.drawing import LIGHT
-from lmtools.report.page import browser_data
-from lmtools.report.write import make_pictures, make_tables
+from lmtools.report.write import browser_data, make_pictures, make_tables
 from lmtools.types import ConfusionNetwork, Slot
 
 KINDS = ("posteriors", "confidences")

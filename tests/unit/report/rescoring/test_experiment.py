@@ -16,8 +16,7 @@ from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_stages
 from lmtools.report.experiment import trained_on
 from lmtools.report.measure import set_name
-from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
-from lmtools.report.style import load_style
+from lmtools.report.style import FIRST, ORACLE, LmPart, Names, SystemParts, load_style
 from lmtools.rescoring.experiment import read_experiment
 from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest

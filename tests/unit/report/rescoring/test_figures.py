@@ -11,7 +11,6 @@ from unit.report.lm.toys import STYLE
 from unit.report.test_golden import both, means
 
 from lmtools.report.drawing import DARK, LIGHT
-from lmtools.report.names import Names
 from lmtools.report.rescoring_figures import (
     draw_systems,
     find_points,
@@ -20,7 +19,7 @@ from lmtools.report.rescoring_figures import (
     ppl_pictures,
     validation,
 )
-from lmtools.report.style import load_style
+from lmtools.report.style import Names, load_style
 from lmtools.report.write import make_pictures
 
 

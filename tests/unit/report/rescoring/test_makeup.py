@@ -1,7 +1,7 @@
 """What systems are made of: by the facts in their weights, or by signatures."""
 
 from lmtools.report.lists import find_lattice_makeup, find_makeups
-from lmtools.report.names import LmPart, SystemParts
+from lmtools.report.style import LmPart, SystemParts
 from lmtools.rescoring.weights import Dev, SystemFacts, SystemLM, Weights
 
 MODELS = {"ngram": "n1", "lstm": "a1/b2", "tta": "t1"}

@@ -8,8 +8,7 @@ from unit.report.conftest import collect_rescoring
 from lmtools.evaluate.edits import align
 from lmtools.formats import kaldi_text
 from lmtools.report.measure import LENGTHS
-from lmtools.report.page import browser_data
-from lmtools.report.write import make_tables
+from lmtools.report.write import browser_data, make_tables
 from lmtools.types import Hypothesis
 
 
@@ -77,25 +76,6 @@ def test_significance_only_where_weights_were_not_tuned(measured):
     assert all(result.bootstrap and result.pairs for result in test.results.values())
     assert test.results["@first"].bootstrap.p == 1
     assert test.results["@oracle"].bootstrap.difference < 0
-
-
-def test_missing_hypotheses_are_deletions(fresh):
-    path = fresh / "rescore/tta/test.txt"
-    texts = kaldi_text.read(path)
-    utt = next(utt for utt in texts if utt.endswith("5"))
-    before = collect_rescoring(fresh).lists.sets[1].results["tta"]
-    kaldi_text.write({key: text for key, text in texts.items() if key != utt}, path)
-    after = collect_rescoring(fresh).lists.sets[1].results["tta"]
-    assert after.missing == (utt,)
-    place = list(texts).index(utt)
-    assert after.statistics[place, 1] == after.statistics[place, 3] == before.statistics[place, 3]
-    assert after.score > before.score
-
-
-def test_depths(measured):
-    one = measured[1]
-    assert one.depths[-1] == len(one.oracle) == max(len(nbest.hyps) for nbest in one.sample.nbests)
-    assert one.depths[:3] == [1, 2, 5]
 
 
 def test_a_hypothesis_is_aligned_once(exp, monkeypatch):

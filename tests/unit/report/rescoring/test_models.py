@@ -8,10 +8,9 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.report.drawing import LIGHT, spread
 from lmtools.report.models import curve, step_time
-from lmtools.report.names import FIRST
-from lmtools.report.page import browser_data
 from lmtools.report.rescoring_figures import legible
-from lmtools.report.write import make_pictures, make_tables
+from lmtools.report.style import FIRST
+from lmtools.report.write import make_pictures
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +28,6 @@ def test_pace_is_over_the_training_lines():
     assert step_time(lines) == pytest.approx(20.0)
     assert step_time(lines[:2]) is None
     assert step_time([]) is None
-
-
-def test_unnormalised_systems_are_nowhere_else(compared, report):
-    assert "lstm-bce-nce-unnormalised" in report.lists.systems
-    assert "lstm-bce-nce-unnormalised+ngram" in report.lists.sets[1].unnormalised
-    others = make_tables(report)
-    assert "unnormalised" not in repr(others)
-    assert "lstm-bce-nce" in repr(others)
-    assert "unnormalised" not in repr(browser_data(report.browsed))
-    assert report.lists.hashes.keys() >= {"lstm-bce-nce", "tta"}
 
 
 def test_figures_of_lines_leave_out_what_they_cannot_show(report):

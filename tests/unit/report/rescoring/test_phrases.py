@@ -18,7 +18,7 @@ from lmtools.formats import jsonl, kaldi_text
 from lmtools.phrases.evaluate import FALSE, MISSED, list_errors
 from lmtools.phrases.glossary import PhraseSpec
 from lmtools.report.experiment import collect
-from lmtools.report.page import browser_data
+from lmtools.report.write import browser_data
 
 PHRASES = ("Servants", "came he", "unto the", "the | thy", "hath", "said", "in")
 

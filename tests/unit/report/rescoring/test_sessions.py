@@ -8,8 +8,8 @@ from unit.report.conftest import collect_rescoring
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.evaluate.edits import align
+from lmtools.evaluate.nbest import split_reference
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.report.sessions import split_reference
 from lmtools.types import Hypothesis, NBest
 
 REFS = {"a": "we see the sea again and again", "b": "blue finches sing all day"}

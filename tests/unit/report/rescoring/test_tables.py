@@ -1,17 +1,14 @@
 """What the tables say, against the measurements and against jiwer."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from unit.report.conftest import collect_rescoring, titled
 
-from lmtools.base.seal import write_json
 from lmtools.evaluate.significance import flip_signs, holm
 from lmtools.formats import kaldi_text
 from lmtools.report.main_tables import main_table, main_tables
-from lmtools.report.rescoring_tables import span
 from lmtools.report.rows import rows_of_set
 from lmtools.report.style import load_style
 from lmtools.report.table import probability
@@ -70,20 +67,6 @@ def test_only_dev_is_judged_where_there_is_nothing_else(exp):
     assert table.header[:3] == ("system", "dev WER %", "95% CI")
 
 
-def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
-    path = fresh / "tune/tta/weights.json"
-    tree = json.loads(path.read_text())
-    tree["dev"]["wer"] += 1
-    tree["features"]["tta"] = 0.0
-    write_json(tree, path)
-    warnings = [
-        note.split(":")[1]
-        for note in titled(collect_rescoring(fresh), "Weights").notes
-        if note.startswith("Warning")
-    ]
-    assert warnings == [" T-TA on dev", " T-TA on test"]
-
-
 def test_systems_without_scores_have_no_depths(fresh):
     (fresh / "score/ngram/test.scores").unlink()
     assert list(column(titled(collect_rescoring(fresh), "WER % by list depth"), "1")) == [
@@ -96,11 +79,6 @@ def test_systems_without_scores_have_no_depths(fresh):
 )
 def test_probability(p, said):
     assert probability(p) == said
-
-
-@pytest.mark.parametrize(("bounds", "said"), [((0, 0), "0"), ((3, 5), "3-5"), ((21, None), "21+")])
-def test_span(bounds, said):
-    assert span(bounds) == said
 
 
 def test_no_relative_change_to_a_perfect_first_pass(report):

@@ -11,7 +11,7 @@ import sentencepiece
 from lmtools import UserError
 from lmtools.text import Normaliser
 from lmtools.text.subword import UNK, train
-from lmtools.text.subword.cuts import SampledCuts
+from lmtools.text.subword.spelled import SampledCuts
 
 SYLLABLES = ("ka", "to", "mi", "ren", "dos", "lu", "vi", "stan")
 LINES = []
