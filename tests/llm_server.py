@@ -84,7 +84,7 @@ class LlmServer:
         else:
             if fault == "slow":
                 time.sleep(1.0)
-            name = handler.path.removeprefix("/v1/").strip("/")
+            name = handler.path.removeprefix("/v1/").strip("/").replace("/", "_")
             status, answer = getattr(self, name)(body)
             if fault in ("nan", "count"):
                 answer = spoil(answer, fault)
@@ -113,8 +113,8 @@ class LlmServer:
         if self.kind == "prompt" and "prompt_logprobs" in body:
             listed = [None] + [{str(i): {"logprob": v}} for i, v in zip(ids[1:], read, strict=True)]
             return 200, {"choices": [{"text": "", "prompt_logprobs": listed}], "usage": usage}
-        top = rows[-1].topk(min(body.get("logprobs", 1), rows.shape[-1]))
-        tops = {self.piece(i): v for v, i in zip(*map(torch.Tensor.tolist, top), strict=True)}
+        if self.kind == "llama-cpp-python" and "logit_bias" in body:
+            new = int(next(iter(body["logit_bias"])))
         listed, values = [new], [rows[-1, new].item()]
         if body.get("echo") and self.kind != "bare":
             first = ids[:1] if self.kind == "vllm" else []
@@ -123,8 +123,19 @@ class LlmServer:
             if self.kind == "llama-cpp-python":
                 values[0] = None
         tokens = [self.tokenizer.decode([token]) for token in listed]
-        logprobs = {"tokens": tokens, "token_logprobs": values, "top_logprobs": [tops]}
-        return 200, {"choices": [{"text": self.piece(new), "logprobs": logprobs}], "usage": usage}
+        logprobs = {"tokens": tokens, "token_logprobs": values}
+        choice = {"text": self.piece(new), "logprobs": logprobs}
+        if self.kind == "llama-cpp-python" and not (body["prompt"] and new != 1):
+            choice["logprobs"] = logprobs if body.get("stream") and new != 1 else None
+        answer = {"choices": [choice], "usage": usage}
+        if body.get("stream"):
+            return 200, f"data: {json.dumps(answer)}\r\n\r\ndata: [DONE]\r\n\r\n".encode()
+        return 200, answer
+
+    def extras_tokenize(self, body):
+        if self.kind != "llama-cpp-python":
+            return 404, {"error": "not found"}
+        return 200, {"tokens": [0, *self.encode(body["input"])]}
 
     def generate(self, body):
         ids = [0, *self.encode(body["text"])]

@@ -76,6 +76,15 @@ class Service(Running):
         return self.process.returncode, err
 
 
+def wait_for(condition, seconds=60.0):
+    """What the condition gives once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.1)
+    return found
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; one that waits to be collected does not."""
     try:

@@ -69,6 +69,11 @@ def oracle_curve(statistics: Sequence[np.ndarray], metric: str) -> np.ndarray:
     return measure.score(totals)
 
 
+def shown_depths(longest: int) -> list[int]:
+    """Return the depths to show: round ones shorter than the longest list, and its length."""
+    return [depth for depth in (1, 2, 5, 10, 20, 50, 100) if depth < longest] + [longest]
+
+
 def oracle_texts(
     nbests: Sequence[NBest], statistics: Sequence[np.ndarray], metric: str
 ) -> dict[str, str]:

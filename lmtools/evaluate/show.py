@@ -12,6 +12,7 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation, References
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, ErrorRate, find_aligner
+from lmtools.evaluate.nbest import shown_depths
 from lmtools.evaluate.sacre import SacrePaired
 from lmtools.evaluate.significance import Bootstrap, GroupTests, MatchedPairs
 from lmtools.formats import kaldi_text
@@ -147,7 +148,6 @@ def pair_words(
         yield step, "" if step == "I" else next(left), "" if step == "D" else next(right)
 
 
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST = 20  # lines of a table of words
 FEW = 20  # segments, of fewer of which the mean is not near the normal distribution
 NONE = "-"  # an undefined figure
@@ -242,9 +242,8 @@ def missing_line(evaluation: Evaluation) -> str:
 
 
 def oracle_line(metric: str, curve: np.ndarray) -> str:
-    depths = [depth for depth in DEPTHS if depth < len(curve)] + [len(curve)]
     return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(
-        f"{depth}: {curve[depth - 1]:.2f}" for depth in depths
+        f"{depth}: {curve[depth - 1]:.2f}" for depth in shown_depths(len(curve))
     )
 
 

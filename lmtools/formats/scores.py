@@ -342,14 +342,7 @@ def read_ranked(
 
 def read_directory(path, nbests: Sequence[NBest], source) -> list[list[float]]:
     """Read the numbers of each list, from a directory with a file an utterance."""
-    files: dict[str, Path] = {}
-    for file in srilm.list_files(Path(path)):
-        utt = srilm.utterance_of(file)
-        if utt in files:
-            raise UserError(
-                f"{file}: utterance {utt!r} is also in {files[utt].name}; remove one of them"
-            )
-        files[utt] = file
+    files = srilm.name_files(Path(path))
     known = {nbest.utt for nbest in nbests}
     for utt, file in files.items():
         if utt not in known:

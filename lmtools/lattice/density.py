@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.lattice.forward import sweep
-from lmtools.lattice.order import arcs_by_state, levels, no_path, states_on_paths, topological
+from lmtools.lattice.order import arcs_by_state, go_forward, levels, no_path, states_on_paths
 from lmtools.lattice.paths import best
 from lmtools.lattice.weights import check_arguments, list_words
 from lmtools.types import Lattice
@@ -104,12 +104,7 @@ def paths(lattice: Lattice) -> int:
     """Return the exact number of paths, impossible ones included; UserError for a cycle."""
     ways = [0] * lattice.states
     ways[lattice.start] = 1
-    rank = np.empty(lattice.states, dtype=np.int64)
-    rank[topological(lattice)] = np.arange(lattice.states)
-    order = np.argsort(rank[lattice.source], kind="stable")
-    for source, target in zip(
-        lattice.source[order].tolist(), lattice.target[order].tolist(), strict=True
-    ):
+    for source, target in go_forward(lattice):
         ways[target] += ways[source]
     return sum(ways[state] for state in lattice.finals.tolist())
 

@@ -3,6 +3,7 @@ can be reached without a word.
 """
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,16 +64,24 @@ def on_cycle(lattice: Lattice, missing: list[int]) -> int:
     return state
 
 
-def levels(lattice: Lattice) -> np.ndarray:
-    """Return the most arcs on a way to each state (S,), -1: unreachable; UserError for a cycle."""
+def rank_states(lattice: Lattice) -> np.ndarray:
+    """Return the place of each state (S,) in `topological` order."""
     rank = np.empty(lattice.states, dtype=np.int64)
     rank[topological(lattice)] = np.arange(lattice.states)
-    forward = np.argsort(rank[lattice.source], kind="stable")
+    return rank
+
+
+def go_forward(lattice: Lattice) -> Iterator[tuple[int, int]]:
+    """Yield the ends of all arcs, those that enter a state before those that leave it."""
+    order = np.argsort(rank_states(lattice)[lattice.source], kind="stable")
+    yield from zip(lattice.source[order].tolist(), lattice.target[order].tolist(), strict=True)
+
+
+def levels(lattice: Lattice) -> np.ndarray:
+    """Return the most arcs on a way to each state (S,), -1: unreachable; UserError for a cycle."""
     level = [-1] * lattice.states
     level[lattice.start] = 0
-    for source, target in zip(
-        lattice.source[forward].tolist(), lattice.target[forward].tolist(), strict=True
-    ):
+    for source, target in go_forward(lattice):
         if level[source] >= level[target] and level[source] >= 0:
             level[target] = level[source] + 1
     return np.array(level, dtype=np.int64)
@@ -170,8 +179,7 @@ class Closures:
     """
 
     def __init__(self, lattice: Lattice, scores: np.ndarray):
-        self.rank = np.empty(lattice.states, dtype=np.int64)
-        self.rank[topological(lattice)] = np.arange(lattice.states)
+        self.rank = rank_states(lattice)
         self.score, self.target = scores.tolist(), lattice.target.tolist()
         self.words_of: list[list[int]] = []
         self.epsilons_of: list[list[int]] = []

@@ -21,6 +21,7 @@ from lmtools.llms.client import KEPT, Client, RefusedError
 from lmtools.score.base import count_common, join_behind
 
 # ends of text of usual models, the rarer texts first
+BEGINNINGS = ("<s>", "<bos>", "<|begin_of_text|>", "<|im_start|>")
 ENDS = ("<eos>", "<|end_of_text|>", "<|endoftext|>", "<｜end▁of▁sentence｜>", "</s>")
 GREEDY = {"temperature": 0}
 FEW = 50  # most probable tokens, some of which are whole characters
@@ -37,15 +38,15 @@ class Reader:
     """A server that reads a text and says log p of each of its tokens.
 
     `end` ends a text, and `before` begins it where the server does not begin texts itself. `skip`:
-    tokens of the beginning. `firsts`: log p of each first token by its text, of a server that has
-    no log-probability of what comes first.
+    tokens of the beginning. `firsts`: log p of tokens that begin texts, by id.
     """
 
     name: str
 
     def __init__(self, client: Client, model: str, end: str | None):
         self.client, self.model = client, model
-        self.before, self.end, self.firsts = "", "", None
+        self.before, self.end = "", ""
+        self.firsts: dict[int, float | None] = {}
         self.skip = 0
         self.counted = functools.lru_cache(1024)(self.read)
         self.end = self.find_end() if end is None else end.replace("none", "")
@@ -55,28 +56,33 @@ class Reader:
         """Return the tokens of a text, whatever names them, and log p of each, or None."""
         raise NotImplementedError
 
-    def generate(self, text: str, top: int = 1) -> tuple[str, float, dict]:
-        """Return the text of the most probable next token, its log p, and those of the `top`."""
+    def generate(self, text: str) -> tuple[str, float]:
+        """Return the text of the most probable next token and its log p."""
         raise NotImplementedError
+
+    def first(self, text: str) -> float:
+        """Return log p of the token that begins a text, where reading the text does not tell it."""
+        raise BadAnswerError("has no log-probability of the first token of a text")
 
     def find_end(self) -> str:
         """Return the first of ENDS that is one token to the server; none if none is."""
-        alone = len(self.read("He")[0])
-        return next((end for end in ENDS if len(self.read(f"He{end}")[0]) == alone + 1), "")
+        alone = len(self.read("He sat")[0])
+        return next((end for end in ENDS if len(self.read(f"He sat{end}")[0]) == alone + 1), "")
 
     def find_beginning(self) -> None:
         """Find how a text begins so that its first token has a log-probability."""
-        for before in dict.fromkeys(("", self.end)):
+        wrong = None
+        for before in dict.fromkeys(("", self.end, *BEGINNINGS)):
             self.before = before
-            (one, values), (other, _) = self.read(f"{before}He"), self.read(f"{before}In")
+            (one, values), (other, _) = (self.read(f"{before}{word} sat") for word in ("He", "In"))
             self.skip = count_common(one, other)
-            if values[self.skip] is not None:
+            if wrong := self.misaligned():
+                continue
+            with contextlib.suppress(RefusedError, BadAnswerError):
+                if values[self.skip] is None:
+                    self.first("He sat")
                 return
-            if not self.misaligned():
-                with contextlib.suppress(RefusedError):  # of an empty text
-                    self.firsts = self.generate(before, WHOLE)[2]
-                    return
-        raise BadAnswerError("has no log-probability of the tokens of a prompt")
+        raise BadAnswerError(wrong or "has no log-probability of the tokens of a prompt")
 
     def misaligned(self) -> str | None:
         """Return what is wrong where the most probable next token has another log p when it is
@@ -84,7 +90,7 @@ class Reader:
         """
         for text in PROBES:
             text = self.before + text
-            token, value, _ = self.generate(text)
+            token, value = self.generate(text)
             tokens, values = self.read(text + token)
             if token and len(tokens) == len(self.read(text)[0]) + 1 and values[-1] is not None:
                 if abs(values[-1] - value) < 0.05 + 0.02 * abs(value):
@@ -104,18 +110,8 @@ class Reader:
             own = max(own, count_common(read, tokens))
         scores = list(values[own:])
         if scores and scores[0] is None and own == self.skip:
-            scores[0] = self.first(tokens[own])
+            scores[0] = self.first(whole + self.end)
         return check_numbers(scores if self.end else [*scores, 0.0], text)
-
-    def first(self, token) -> float:
-        """Return log p of a token that begins a text."""
-        # a part of a character has the text of others
-        if self.firsts is None or not token or "�" in token or token not in self.firsts:
-            raise BadAnswerError(
-                f"has no log-probability of {token!r}, which begins a text; give prompt=F with some"
-                " text before it, or load the model by gguf:FILE or hf:DIR"
-            )
-        return self.firsts[token]
 
 
 class Echo(Reader):
@@ -146,13 +142,41 @@ class Echo(Reader):
             raise BadAnswerError(f"says {told} tokens of a prompt and has scores of {count}")
         return tokens[:count], values[:count]
 
-    def generate(self, text, top=1):
-        choice = self.ask(text, logprobs=top)
-        listed = choice.get("logprobs") or {}
-        values, tops = listed.get("token_logprobs"), listed.get("top_logprobs")
-        if not values:
-            return "", 0.0, {}
-        return choice.get("text", ""), values[0], dict((tops or [{}])[0] or {})
+    def generate(self, text):
+        choice = self.ask(text, logprobs=1)
+        values = (choice.get("logprobs") or {}).get("token_logprobs")
+        return (choice.get("text", ""), values[0]) if values else ("", 0.0)
+
+    def first(self, text):
+        """See Reader. llama-cpp-python's server hides the first token that it reads, and tells log
+        p of the model of one that it generates: the token is made certain. Of a text that is empty
+        it does so in a stream alone.
+        """
+        ids, others = self.identify(text), self.identify("He" if text[:1] != "H" else "In")
+        place = count_common(ids, others)
+        value = self.generate_certainly(ids[place]) if place < len(ids) else None
+        if value is None:
+            raise BadAnswerError(
+                f"has no log-probability of what begins {text[:60]!r}; give prompt=F with some text"
+                " before it, or load the model by gguf:FILE or hf:DIR"
+            )
+        return value
+
+    def identify(self, text: str) -> list[int]:
+        """Return the ids of a text and its beginning."""
+        body = {"input": self.before + text}
+        ids = self.client.post(f"{self.client.root}/extras/tokenize", body).get("tokens")
+        if not isinstance(ids, list):
+            raise BadAnswerError("answers /extras/tokenize without tokens")
+        return ids
+
+    def generate_certainly(self, token: int) -> float | None:
+        """Return log p of a token that begins a text, None where the server tells nothing."""
+        if token not in self.firsts:
+            choice = self.ask(self.before, logprobs=1, stream=True, logit_bias={str(token): 1000})
+            values = (choice.get("logprobs") or {}).get("token_logprobs")
+            self.firsts[token] = values[0] if values else None
+        return self.firsts[token]
 
 
 class Prompt(Echo):
@@ -177,10 +201,10 @@ class Sglang(Reader):
 
     name = "sglang"
 
-    def ask(self, text: str, start: int, top: int = 0) -> dict:
+    def ask(self, text: str, start: int) -> dict:
         body = {
             "text": text, "sampling_params": {"max_new_tokens": 1, **GREEDY},
-            "return_logprob": True, "logprob_start_len": start, "top_logprobs_num": top,
+            "return_logprob": True, "logprob_start_len": start,
             "return_text_in_logprobs": True,
         }  # fmt: skip
         answer = self.client.post(f"{self.client.root}/generate", body, len(text.encode()) + 2)
@@ -198,11 +222,11 @@ class Sglang(Reader):
             raise BadAnswerError(f"says {count} tokens of a prompt and has scores of {size}")
         return [item[1] for item in listed], [item[0] for item in listed]
 
-    def generate(self, text, top=1):
+    def generate(self, text):
         listed = self.ask(text, -1).get("output_token_logprobs")
         if not listed or len(listed[0]) < 3:
-            return "", 0.0, {}
-        return listed[0][2] or "", listed[0][0], {}
+            return "", 0.0
+        return listed[0][2] or "", listed[0][0]
 
 
 class LlamaCpp:

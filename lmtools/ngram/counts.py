@@ -213,15 +213,10 @@ def count(
             part.close()
             if len(windows):
                 left += append_sorted(grams, windows, size)
-    append_words(grams, text.occurrences, left)
+    words = np.arange(size)
+    counts = left if order > 1 else text.occurrences
+    grams[0].append(words, np.zeros_like(words), text.occurrences, counts)
     return grams
-
-
-def append_words(grams: Sequence[Grams], occurrences: np.ndarray, left: np.ndarray) -> None:
-    """Add all unigrams, of which `left` (V,) distinct words stand before each."""
-    words = np.arange(len(occurrences))
-    counts = left if len(grams) > 1 else occurrences
-    grams[0].append(words, np.zeros_like(words), occurrences, counts)
 
 
 def deal_windows(text: IndexedText, order: int, room: int, folder) -> list[DiskArray]:

@@ -13,7 +13,7 @@ from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, sha256
 from lmtools.base.specs import find_model
-from lmtools.ngram import arrays, interpolation, pruning
+from lmtools.ngram import arrays, backoff, interpolation
 from lmtools.ngram.backoff import BackoffModel, fill_unigrams
 from lmtools.ngram.directory import (
     ARPA,
@@ -142,7 +142,7 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         model = source.read(ids)
         subword = check_vocabularies([source])(ids)
         before = model.counts
-        model = pruning.prune(model, threshold)
+        model = backoff.prune(model, threshold)
         description = write(directory, model, ids, describe([source], "pruned"), program=program)
         return describe_directory(
             directory, description, subword, source.foreign, threshold=threshold

@@ -3,6 +3,7 @@ models and pairs, and the lines that name it.
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -140,15 +141,9 @@ class Experiment:
 def trained_on(configs: Iterable[Mapping]) -> str:
     """Return on what processors the models were trained; nothing where no config.yaml says it."""
     facts = [config["machine"] for config in configs if isinstance(config.get("machine"), Mapping)]
-    machines = dict.fromkeys(MACHINE.format_map(KnownFacts(fact)) for fact in facts)
+    known = (defaultdict(lambda: "unknown", fact) for fact in facts)
+    machines = dict.fromkeys(map(MACHINE.format_map, known))
     return f"trained on {' and '.join(machines)}" if machines else ""
-
-
-class KnownFacts(dict):
-    """A mapping in which what is missing is unknown."""
-
-    def __missing__(self, key) -> str:
-        return "unknown"
 
 
 def recognise(home: Path, nbests: Sequence[str]) -> str:

@@ -12,7 +12,14 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.nbest import fill_empty, join_lists, oracle_curve, oracle_texts, reference
+from lmtools.evaluate.nbest import (
+    fill_empty,
+    join_lists,
+    oracle_curve,
+    oracle_texts,
+    reference,
+    shown_depths,
+)
 from lmtools.evaluate.sacre import Sacre, SacrePaired
 from lmtools.evaluate.show import find_namer
 from lmtools.evaluate.significance import (
@@ -35,7 +42,6 @@ SUFFIXES = ("", ".gz", ".xz")
 SEED = 1  # of the bootstrap
 # Words of the reference, both ends included.
 LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -235,11 +241,6 @@ class Measured:
     @property
     def depths(self) -> list[int]:
         return shown_depths(len(self.oracle))
-
-
-def shown_depths(longest: int) -> list[int]:
-    """Return the DEPTHS that are shorter than the longest list, and its length."""
-    return [depth for depth in DEPTHS if depth < longest] + [longest]
 
 
 def length_classes(lengths: np.ndarray) -> list[np.ndarray]:

@@ -175,15 +175,11 @@ class SessionContext:
 
 
 def score_in_context(
-    nbests: Sequence[NBest],
-    model: Scorer,
-    computing: Computing,
-    context: SessionContext,
-    columns: ScoreColumns | None = None,
+    nbests: Sequence[NBest], model: Scorer, computing: Computing, context: SessionContext
 ) -> tuple[TextScores, int]:
     """Return the scores of all hypotheses by a model, list by list, and the number of sessions. By
-    weights, sessions go on side by side, an utterance at a time; `columns`: the weights' others.
-    What a killed run computed is in the cache.
+    weights, sessions go on side by side, an utterance at a time. What a killed run computed is in
+    the cache.
     """
     sessions = find_sessions(nbests, context.sessions)
     scorer = model if isinstance(model, ContextScorer) else ContextScorer(model)
@@ -198,7 +194,7 @@ def score_in_context(
             pairs = pair_contexts(nbests, contexts, scorer)
             scores = score_texts(pairs, scorer, computing, cache)
         else:
-            choose = read_chooser(nbests, columns, context.origin)
+            choose = read_chooser(nbests, context.origin)
             histories = [History(scorer, context.tokens) for _ in sessions]
             opened = scorer, computing, cache
             scores = score_in_order(nbests, sessions, histories, opened, choose=choose)
@@ -219,17 +215,13 @@ def pair_contexts(
 Chooser = Callable[[int, np.ndarray, np.ndarray], int]
 
 
-def read_chooser(
-    nbests: Sequence[NBest], columns: ScoreColumns | None, given: str | Weights
-) -> Chooser:
+def read_chooser(nbests: Sequence[NBest], given: str | Weights) -> Chooser:
     """Return what chooses a hypothesis of a list, given (place of the list, its log-probabilities,
     tokens), by weights, or those in a file, of which the model is the one column that lists lack.
     """
     path = "the weights" if isinstance(given, Weights) else given
     weights = given if isinstance(given, Weights) else Weights.load(given)
-    columns = columns or ScoreColumns({}, {}, {}, {})
     known = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-    known |= columns.values.keys()
     scored = [name for name in weights.features if name in weights.signatures]
     lacking = [name for name in scored if name not in known]
     if len(lacking) != 1:
@@ -239,8 +231,7 @@ def read_chooser(
         )
     name = lacking[0]
     refuse_unfit(weights, name, nbests, path)
-    check_signatures(weights, columns, path)
-    others = gather_others(nbests, columns, weights, name, source=path)
+    others = gather_others(nbests, ScoreColumns({}, {}, {}, {}), weights, name, source=path)
     rest = combine([weights.features[other] for other in others.names], others.values)
 
     def choose(place: int, log_prob: np.ndarray, tokens: np.ndarray) -> int:

@@ -47,16 +47,15 @@ UNFINISHED = ".new-"
 DAY = 86400  # seconds: an unfinished file that is older has no writer any more
 
 
-def default_directory() -> Path:
-    """Return $LMTOOLS_CACHE, else lmtools in the user's cache directory."""
+def cache_directory(name: str):
+    """Return the cache that a user calls `name`: a directory, None for `none`, for `default`
+    $LMTOOLS_CACHE, else lmtools in the user's cache directory.
+    """
+    if name != "default":
+        return None if name == "none" else name
     if base := os.environ.get("LMTOOLS_CACHE"):
         return Path(base)
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmtools"
-
-
-def cache_directory(name: str):
-    """Return the cache that a user calls `name`: a directory, `default`, or None for `none`."""
-    return default_directory() if name == "default" else None if name == "none" else name
 
 
 class Kind(NamedTuple):

@@ -268,7 +268,7 @@ NORMALISED = [
 @pytest.mark.parametrize("scheme", ["bpe", "unigram", "word", "char"])
 def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
-    from lmtools.bridges.export.tokenizer import make_tokenizer
+    from lmtools.bridges.export.huggingface import make_tokenizer
 
     size = 80 if scheme in ("bpe", "unigram") else None
     texts = [*HARD, "DİŞ IŞIK I\u0307Ì diş", *sentences(300, seed=3)]
@@ -281,7 +281,7 @@ def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
 
 def test_whisper_s_normalisers_have_no_tokenizer(tmp_path):
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
-    from lmtools.bridges.export.tokenizer import make_tokenizer
+    from lmtools.bridges.export.huggingface import make_tokenizer
 
     subword = train("word", ["it is 21"], None, NORMALISERS["whisper-english"], tmp_path / "sw")
     with pytest.raises(UserError, match="lm: its normaliser whisper-english is a program, which"):
@@ -300,7 +300,7 @@ def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys)
 def test_the_tokenizer_of_another_toolkits_model(rule, symbols, prefix, tmp_path):
     """What a SentencePiece model does to text by itself is in the tokenizer too."""
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
-    from lmtools.bridges.export.tokenizer import make_tokenizer
+    from lmtools.bridges.export.huggingface import make_tokenizer
 
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),

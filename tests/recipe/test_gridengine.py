@@ -7,10 +7,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from processes import wait_for
 
 HOME = Path("/usr/lib/gridengine")
 SHARED = Path("/usr/share/gridengine")
@@ -47,15 +47,6 @@ def ask(*command, status=0) -> str:
 def change(text: str, **values: str) -> str:
     lines = [line.split(maxsplit=1) for line in text.replace("\\\n", " ").splitlines() if line]
     return "".join(f"{name} {values.get(name, value)}\n" for name, value in lines)
-
-
-def wait_for(condition, seconds=30.0):
-    """What the condition gives once it is true."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.1)
-    return found
 
 
 def ended(number: int) -> bool:

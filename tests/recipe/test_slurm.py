@@ -11,11 +11,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from fork_server import REAL
+from processes import wait_for
 
 from lmtools.base.files import read_lines
 
@@ -79,15 +79,6 @@ def free_ports(count: int) -> list[int]:
     for one in sockets:
         one.close()
     return ports
-
-
-def wait_for(condition, seconds=60.0):
-    """What the condition gives once it is true."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.1)
-    return found
 
 
 @pytest.fixture(scope="module")

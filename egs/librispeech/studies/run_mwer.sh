@@ -11,6 +11,7 @@
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 nbest_dir=mini-real/ocean # lists: train, dev and test.nbest.jsonl.xz in it, with the score am
+depth=9           # hypotheses of a list of training, the first ones: as many as lists of dev have
 lm_dir=exp/lm     # LMs by name, ngram and those of `lms` among them
 lms="tta causal"  # LMs that are rescored with as they are
 runs="tta@mwer tta@mwed tta@margin causal@mwer causal@mwed causal@margin" # LM @ lists.loss
@@ -23,15 +24,16 @@ options "$@"
 if stage 1 "first pass with the n-gram" $nbest_dir/{train,dev,test}.nbest.jsonl.xz $lm_dir/ngram \
   : $expdir/weights.json $expdir/{train,dev,test}.nbest.jsonl; then
   for set in train dev test; do
-    lmtools score --nbest $nbest_dir/$set.nbest.jsonl.xz --lm $lm_dir/ngram \
-      --out $expdir/$set.ngram.scores
+    cut=$([ $set != train ] || echo "--depth $depth")
+    lmtools convert $nbest_dir/$set.nbest.jsonl.xz $expdir/lists/$set.jsonl $cut
+    lmtools score --nbest $expdir/lists/$set.jsonl --lm $lm_dir/ngram --out $expdir/$set.ngram.scores
   done
-  lmtools tune --nbest $nbest_dir/dev.nbest.jsonl.xz --scores ngram=$expdir/dev.ngram.scores \
+  lmtools tune --nbest $expdir/lists/dev.jsonl --scores ngram=$expdir/dev.ngram.scores \
     --out $expdir/weights.json
   for set in train dev test; do
-    lmtools rescore --nbest $nbest_dir/$set.nbest.jsonl.xz \
-      --scores ngram=$expdir/$set.ngram.scores --weights $expdir/weights.json \
-      --out $expdir/first/$set.txt --nbest-out $expdir/$set.nbest.jsonl
+    lmtools rescore --nbest $expdir/lists/$set.jsonl --scores ngram=$expdir/$set.ngram.scores \
+      --weights $expdir/weights.json --out $expdir/first/$set.txt \
+      --nbest-out $expdir/$set.nbest.jsonl
   done
 fi
 

@@ -78,26 +78,30 @@ def list_files(path: Path) -> list[Path]:
     ]
 
 
+def name_files(path: Path) -> dict[str, Path]:
+    """Return the files in a directory by utterance; UserError for two of one."""
+    files: dict[str, Path] = {}
+    for file in list_files(path):
+        utt = utterance_of(file)
+        if utt in files:
+            raise UserError(
+                f"{file}: utterance {utt!r} is also in {files[utt].name}; remove one of them"
+            )
+        files[utt] = file
+    return files
+
+
 def read(path) -> Iterator[NBest]:
     """Read the list in the file `path`, or those in the files of the directory, sorted by name."""
     if not Path(path).is_dir():
         yield read_list(path)
         return
-    files = list_files(Path(path))
+    files = name_files(Path(path))
     if not files:
         raise UserError(
             f"{path}: no files in the directory; give one with an N-best list an utterance"
         )
-    seen: dict[str, Path] = {}
-    for file in files:
-        nbest = read_list(file)
-        if nbest.utt in seen:
-            raise UserError(
-                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
-                " them"
-            )
-        seen[nbest.utt] = file
-        yield nbest
+    yield from map(read_list, files.values())
 
 
 def read_list(path) -> NBest:
