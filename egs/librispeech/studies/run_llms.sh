@@ -10,7 +10,7 @@
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 llm_dir=data/llms # Hugging Face directories: gemma, smollm
-cases="native non-native by-speaker" # of studies/conf/llms
+cases="choices native non-native by-speaker" # of studies/conf/llms
 datadir=data/books # lists of run_books.sh
 ngram=exp/books/lm/ngram4 # of run_books.sh: judges answers
 domain=mini-real/ocean # train and dev.nbest.jsonl.xz: whose references the adapter learns
@@ -38,6 +38,8 @@ if stage 1 "texts and lists of domains" $domain $dstc2 $llm_dir/smollm : $expdir
     lmtools corpus --kaldi --text $expdir/data/non-native/$set.text --subword hf:$llm_dir/smollm \
       --out $expdir/data/non-native/$set.bin
   done
+  [[ " $cases " != *" choices "* ]] ||
+    bash studies/local/join.sh $datadir choices/dev non-native/dev
   if [[ $dstc2 ]]; then
     lmtools corpus --text $dstc2/train.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/train.bin
     lmtools corpus --text $dstc2/valid.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/dev.bin

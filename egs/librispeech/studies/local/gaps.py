@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""gaps.py MODEL SPEECH OUT [LM]: what Whisper invents between sentences.
+"""gaps.py MODEL SPEECH OUT [LM [KIND..]]: what Whisper invents between sentences.
 
 SPEECH is a Kaldi directory with the text of each utterance. For silence, noise and music, which
-are made, OUT/KIND.flac has all utterances with 10 seconds of it behind each. Printed are the errors
-of faster-whisper's `transcribe(beam_size=5)` with its VAD filter and without, of lmtools' own
-answer, and of its second pass by LM: insertions, all errors, and words of segments that begin and
-end in a gap. One thread; WER after `librispeech`'s normaliser.
+are made, OUT/KIND.flac has all utterances with 10 seconds of it behind each; with KIND.. these
+alone are heard. Printed are the errors of faster-whisper's `transcribe(beam_size=5)` with its VAD
+filter and without, of lmtools' own answer, and of its second pass by LM: insertions, all errors,
+and words of segments that begin and end in a gap. One thread; WER after `librispeech`'s normaliser.
 """
 
 import sys
@@ -74,7 +74,7 @@ def hear_all(model: str, lm: str | None, path: Path) -> Iterator[tuple[str, Said
         yield "second pass", [(one.start, one.end, one.text) for one in found.segments]
 
 
-def main(model: str, speech: str, out: str, lm: str | None = None) -> None:
+def main(model: str, speech: str, out: str, lm: str | None = None, *kinds: str) -> None:
     """Print a row a system and kind, and one of all kinds."""
     totals: dict[str, tuple[Counts, int]] = {}
     print("| system | between | words | insertions | errors | words in gaps |")
@@ -85,6 +85,8 @@ def main(model: str, speech: str, out: str, lm: str | None = None) -> None:
         print("|", " | ".join(map(str, row)), "|", flush=True)
 
     for path, ref, gaps in make_recordings(speech, Path(out)):
+        if kinds and path.stem not in kinds:
+            continue
         for system, said in hear_all(model, lm, path):
             counts = align(ref, WORDS(" ".join(text for *_, text in said)).split()).counts
             within = sum(
