@@ -68,9 +68,10 @@ fi
 if stage 4 "tune and rescore, without Whisper's score by length and with it" $datadir $scores \
   studies/conf/llms : $tuned; then
   for case in $cases; do
-    sets=dev
+    sets=dev fix="--fix avg=0"
     [[ ! -d $datadir/$case/test ]] || sets="dev test"
-    rescore_sets studies/conf/llms/$case.yaml $datadir/$case $expdir/$case dev "$sets" --fix avg=0
+    [[ $case != dstc2 ]] || fix='' # its lists have no scores
+    rescore_sets studies/conf/llms/$case.yaml $datadir/$case $expdir/$case dev "$sets" $fix
     rm -rf $expdir/$case/avg
     mkdir -p $expdir/$case/avg
     ln -s ../score $expdir/$case/avg/score
