@@ -17,7 +17,7 @@ domain=mini-real/ocean # train and dev.nbest.jsonl.xz: whose references the adap
 dstc2=            # for the case dstc2: dev.jsonl, test.jsonl, train.txt and valid.txt
 adapter_opts="epochs=1 optim.lr=1e-3 optim.warmup=5" # key=value settings over conf/lora.yaml
 corrector=gemma   # writes answers, to the sets whose names follow
-answers="native/test non-native/dev" # sets of lists
+answers="non-native/dev native/test" # sets of lists; the first tunes weights and the margin
 right=mini-real/valid.txt.xz # right text, on which corrections do harm
 precision=bfloat16 # float32 takes twice as long
 nj=1              # processes at a time
@@ -68,9 +68,10 @@ fi
 if stage 4 "tune and rescore, without Whisper's score by length and with it" $datadir $scores \
   studies/conf/llms : $tuned; then
   for case in $cases; do
-    sets=dev
+    sets=dev fix="--fix avg=0"
     [[ ! -d $datadir/$case/test ]] || sets="dev test"
-    rescore_sets studies/conf/llms/$case.yaml $datadir/$case $expdir/$case dev "$sets" --fix avg=0
+    [[ $case != dstc2 ]] || fix='' # its lists have no scores
+    rescore_sets studies/conf/llms/$case.yaml $datadir/$case $expdir/$case dev "$sets" $fix
     rm -rf $expdir/$case/avg
     mkdir -p $expdir/$case/avg
     ln -s ../score $expdir/$case/avg/score
@@ -91,13 +92,18 @@ if stage 6 "answers as they are, and within the margin" $llm_dir/$corrector $dat
       $expdir/answers/$set
     lmtools score --nbest $expdir/answers/$set/more.jsonl --lm $ngram \
       --out $expdir/answers/$set/ngram4.scores
-    lmtools tune --nbest $expdir/answers/$set/more.jsonl --fix avg=0 \
-      --scores ngram4=$expdir/answers/$set/ngram4.scores --out $expdir/answers/$set/weights.json
+  done
+  lmtools tune --nbest $expdir/answers/${answers%% *}/more.jsonl --fix avg=0 \
+    --scores ngram4=$expdir/answers/${answers%% *}/ngram4.scores --out $expdir/answers/weights.json
+  for set in $answers; do
+    lmtools rescore --nbest $expdir/answers/$set/more.jsonl --weights $expdir/answers/weights.json \
+      --scores ngram4=$expdir/answers/$set/ngram4.scores --out $expdir/answers/$set/margin.txt
+    lmtools evaluate --ref $datadir/$set/nbest.jsonl --hyp $expdir/answers/$set/margin.txt
   done
 fi
 
 if stage 7 "harm to right text" $right $llm_dir/$corrector $ngram $expdir/answers : $expdir/harm; then
   lmtools harm --text $right --correct hf:$llm_dir/$corrector --out $expdir/harm/all.tsv
   lmtools harm --text $right --correct hf:$llm_dir/$corrector --lm ngram4=$ngram \
-    --weights $expdir/answers/non-native/dev/weights.json --out $expdir/harm/margin.tsv
+    --weights $expdir/answers/weights.json --out $expdir/harm/margin.tsv
 fi
