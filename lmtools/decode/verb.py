@@ -12,8 +12,8 @@ from lmtools.base.log import say
 from lmtools.decode.recognisers import RECOGNISERS, describe_options
 from lmtools.decode.run import FAILED, Decoded, DecodeOptions, decode_speech
 from lmtools.verbs.help import Rare
-from lmtools.verbs.merge import Part, run_parts, wanted_command, writing_part
 from lmtools.verbs.options import CLUSTER
+from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 INCOMPLETE = 3  # exit status where utterances failed
 SHOWN = 10  # of their names

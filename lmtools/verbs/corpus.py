@@ -25,9 +25,9 @@ from lmtools.text.corpus import (
 from lmtools.text.overlap import JudgedSentences, Overlap, write_others
 from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
-from lmtools.verbs.merge import Part, run_parts, wanted_command, writing_part
 from lmtools.verbs.numbers import size
 from lmtools.verbs.options import SEVERAL_TEXTS
+from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 EXAMPLES = (
     "lmtools corpus --text text.txt --subword bpe --out train.bin",

@@ -24,7 +24,7 @@ from lmtools.rescoring.experiment import (
 )
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import EMPTY
-from lmtools.verbs.mbr import add_risk
+from lmtools.verbs.risk import add_risk
 from lmtools.verbs.options import COLUMN, EMBED_POOL
 from lmtools.verbs.parser import Parser, add_vectors, read_settings
 

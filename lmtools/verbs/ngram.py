@@ -14,10 +14,10 @@ from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
-from lmtools.verbs.merge import Part, writing_part
 from lmtools.verbs.numbers import amount, from_zero, positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS
 from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
+from lmtools.verbs.parts import Part, writing_part
 
 SMALL = 1 << 25  # bytes
 

@@ -16,10 +16,10 @@ from lmtools.formats.scores import join_parts
 from lmtools.score import ListParts, Sources, score_lists
 from lmtools.score.lists import Totals, write_scores
 from lmtools.verbs.help import Rare
-from lmtools.verbs.merge import Part, run_parts, wanted_command, writing_part
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import CLUSTER, COMPUTING
 from lmtools.verbs.parser import add_lm
+from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 EXAMPLES = (
     "lmtools score --nbest dev.jsonl --lm lm --out dev.scores",
@@ -81,7 +81,7 @@ def run(args):
     for each in calls:
         # it takes no model, so no cluster: the first part writes it whole
         if each.lm is None and not cmd and (args.shard or WHOLE).number == 1:
-            from lmtools.verbs.mbr import write_risk
+            from lmtools.verbs.risk import write_risk
 
             write_risk(each)
         elif each.lm is not None and not cmd:

@@ -17,10 +17,10 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_660),
-        ("statements of lmtools", 38_710),
-        ("files of lmtools", 348),
-        ("files under 40 lines", 6),
+        ("lines of lmtools", 61_680),
+        ("statements of lmtools", 38_715),
+        ("files of lmtools", 350),
+        ("files under 40 lines", 8),
         ("lines of tests", 60587),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
