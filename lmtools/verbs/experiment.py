@@ -24,9 +24,9 @@ from lmtools.rescoring.experiment import (
 )
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import EMPTY
-from lmtools.verbs.risk import add_risk
 from lmtools.verbs.options import COLUMN, EMBED_POOL
 from lmtools.verbs.parser import Parser, add_vectors, read_settings
+from lmtools.verbs.risk import add_risk
 
 
 class EntryParser(Parser):
