@@ -23,9 +23,10 @@ options "$@"
 
 if stage 1 "first pass with the n-gram" $nbest_dir/{train,dev,test}.nbest.jsonl.xz $lm_dir/ngram \
   : $expdir/weights.json $expdir/{train,dev,test}.nbest.jsonl; then
+  lmtools convert $nbest_dir/train.nbest.jsonl.xz $expdir/lists/train.jsonl --depth $depth
+  lmtools convert $nbest_dir/dev.nbest.jsonl.xz $expdir/lists/dev.jsonl
+  lmtools convert $nbest_dir/test.nbest.jsonl.xz $expdir/lists/test.jsonl
   for set in train dev test; do
-    cut=$([ $set != train ] || echo "--depth $depth")
-    lmtools convert $nbest_dir/$set.nbest.jsonl.xz $expdir/lists/$set.jsonl $cut
     lmtools score --nbest $expdir/lists/$set.jsonl --lm $lm_dir/ngram --out $expdir/$set.ngram.scores
   done
   lmtools tune --nbest $expdir/lists/dev.jsonl --scores ngram=$expdir/dev.ngram.scores \
