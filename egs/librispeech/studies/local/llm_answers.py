@@ -9,8 +9,7 @@ from pathlib import Path
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import exit_with_message
-from lmtools.base.specs import LMSpec
-from lmtools.correction.lists import Corrector, open_generate
+from lmtools.correction.lists import Corrector
 from lmtools.evaluate.corpus import References
 from lmtools.formats import kaldi_text, read, write
 
@@ -18,7 +17,7 @@ from lmtools.formats import kaldi_text, read, write
 def main(lm: str, lists: str, out: Path) -> None:
     """Ask, write, and print both WERs."""
     nbests = read(lists)
-    corrector = Corrector(open_generate(LMSpec.parse(lm), Computing(device="cpu")))
+    corrector = Corrector.open(lm, Computing(device="cpu"))
     answers, more = {}, []
     for nbest, built, text in corrector.answer(nbests):
         answers[nbest.utt] = nbest.hyps[0].text if text is None else text
