@@ -33,7 +33,7 @@ class ClientLeftError(Exception):
 @dataclass
 class Upload:
     """A recording that is to be heard; `gone`: nobody waits for it any more; `taken`: the thread
-    that hears it has its file, and closes it.
+    that hears it reads its file.
     """
 
     file: BinaryIO
@@ -42,12 +42,6 @@ class Upload:
     temperature: float | None = None
     gone: bool = False
     taken: bool = False
-
-    def close(self) -> None:
-        """Be done with it, unless its file is being read."""
-        self.gone = True
-        if not self.taken:
-            self.file.close()
 
     def check(self, *progress) -> None:
         """Raise ClientLeftError if nobody waits for it: progress of a Transcriber."""
@@ -72,21 +66,20 @@ class Speech:
         """Return the transcript of the one recording, in a thread that does nothing else."""
         (recording,) = recordings
         recording.taken = True
-        with recording.file:
-            recording.check()
-            return [
-                self.transcriber.transcribe(
-                    recording.file,
-                    language=recording.language,
-                    prompt=recording.prompt,
-                    temperature=recording.temperature,
-                    progress=recording.check,
-                )
-            ]
+        recording.check()
+        return [
+            self.transcriber.transcribe(
+                recording.file,
+                language=recording.language,
+                prompt=recording.prompt,
+                temperature=recording.temperature,
+                progress=recording.check,
+            )
+        ]
 
     async def ask(self, recording: Upload, receive):
         """Return the transcript of a recording, or raise ClientLeftError once `receive`, which
-        tells that, does; the file is closed.
+        tells that, does; nobody reads the file any more, and who gave it may close it.
         """
         asked = asyncio.ensure_future(self.waiting.ask(recording))
         left = asyncio.ensure_future(receive())
@@ -96,9 +89,11 @@ class Speech:
                 raise ClientLeftError
             transcript = asked.result()
         finally:
-            recording.close()
-            asked.cancel()
             left.cancel()
+            recording.gone = True
+            if recording.taken:  # its file is not to be closed below the thread that reads it
+                await asyncio.gather(asked, return_exceptions=True)
+            asked.cancel()
         self.metrics.sums.update(recordings=1, audio_seconds=round(transcript.duration))
         if transcript.fallback:
             self.metrics.sums["fallbacks"] += 1

@@ -1,6 +1,7 @@
 """Recordings over HTTP: OpenAI's own client, the forms of others, and clients that do harm."""
 
 import asyncio
+import io
 import json
 import os
 import random
@@ -23,7 +24,7 @@ from lmtools.cli import main
 from lmtools.decode import recognisers
 from lmtools.ears import listening
 from lmtools.ngram import build
-from lmtools.serve import server
+from lmtools.serve import server, speech, waiting
 from lmtools.text import Normaliser
 from lmtools.transcribe import transcriber
 
@@ -268,6 +269,32 @@ def test_who_leaves_is_not_heard_to_the_end(service, home):
         (home / "slow").unlink()
     assert curl(service, home, "-F", "file=@a.wav")[0] == 200
     assert len((home / "windows").read_text()) - before <= 2 + 3  # of three a recording
+
+
+def test_no_file_is_closed_below_the_thread_that_reads_it():
+    started, read = threading.Event(), []
+
+    class SlowTranscriber:
+        def transcribe(self, file, progress, **_):
+            started.set()
+            time.sleep(0.2)
+            read.append(file.read())
+            progress()
+
+    async def receive():
+        await asyncio.to_thread(started.wait)
+
+    async def leave():
+        serving = waiting.Serving()
+        one = speech.Speech(SlowTranscriber(), "m", serving, waiting.ServiceMetrics())
+        working = asyncio.create_task(one.waiting.run())
+        with io.BytesIO(b"sound") as file, pytest.raises(speech.ClientLeftError):
+            await one.ask(speech.Upload(file), receive)
+        one.waiting.close()
+        await working
+
+    asyncio.run(leave())
+    assert read == [b"sound"]
 
 
 def form(sound: bytes, length: int | None = None) -> bytes:
