@@ -1,23 +1,36 @@
 """Hypotheses a second of processor time by large language models, which take turns: the first
-hypotheses of lists, each model on all of them, --turns times. A server's own time is not counted.
+hypotheses of lists, each model on all of them, --turns times.
 `--lm plain:DIR`: transformers as its users call it, batches of 8 and all logits, in float32.
 `--lm NAME/precision=P`: any other one in precision P (bfloat16, int8).
+`--lm "server:COMMAND .. {port}"`: a server that the command starts, asked for one text at a time;
+its processor time is counted too.
 """
 
 import argparse
+import atexit
 import json
+import os
 import resource
+import shlex
+import socket
 import statistics
+import subprocess
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import httpx
 import numpy as np
 import torch
 import transformers
 
 from lmtools import read
 from lmtools.base.computing import Computing
-from lmtools.base.errors import exit_with_message
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.score import load, score_texts
+
+TICKS = os.sysconf("SC_CLK_TCK")
+servers: list[subprocess.Popen] = []
 
 
 def main():
@@ -48,6 +61,8 @@ def open_scorer(lm: str) -> Callable[[Sequence[str]], np.ndarray]:
     """Return what gives log p of each text, in nats."""
     if lm.startswith("plain:"):
         return open_plain(lm.removeprefix("plain:"))
+    if lm.startswith("server:"):
+        lm = start_server(lm.removeprefix("server:"))
     name, _, precision = lm.partition("/precision=")
     computing = Computing("cpu", cache="none", precision=precision or "float32")
     model = load(name, computing)
@@ -75,9 +90,31 @@ def open_plain(directory: str) -> Callable[[Sequence[str]], np.ndarray]:
     return score
 
 
+def start_server(command: str) -> str:
+    """Start a server on a free port of loopback; return its specification when it answers."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        shlex.split(command.replace("{port}", str(port))), stdout=subprocess.DEVNULL
+    )
+    atexit.register(server.kill)
+    servers.append(server)
+    while server.poll() is None:
+        try:
+            httpx.get(f"http://127.0.0.1:{port}/v1/models").raise_for_status()
+            return f"http://127.0.0.1:{port}/v1,requests=1"
+        except httpx.HTTPError:
+            time.sleep(1)
+    raise UserError(f"{command}: ended with status {server.returncode} before it answered")
+
+
 def spent() -> float:
+    """Return the processor time of this process and of servers so far, in seconds."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    files = [Path(f"/proc/{server.pid}/stat").read_text() for server in servers]
+    # user and system: the 12th and 13th behind the program's name
+    ticks = [sum(map(int, text.rpartition(")")[2].split()[11:13])) for text in files]
+    return used.ru_utime + used.ru_stime + sum(ticks) / TICKS
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 """Write a GGUF language model as the Hugging Face directory that `hf:DIR` loads: weights in
 bfloat16, config and tokenizer.
 
-transformers reads the weights. It takes SentencePiece's BPE for a unigram model in some families
-(Gemma), so that words fall into letters; here the tokenizer comes from the file's own pieces,
-scores and types. Needs transformers, gguf and accelerate (`pip install -e '.[hf,gguf]'`).
+transformers reads the weights, and BPE over bytes (SmolLM2). It takes SentencePiece's BPE for a
+unigram model in some families (Gemma), so that words fall into letters; here that tokenizer comes
+from the file's own pieces, scores and types. Needs transformers, gguf and accelerate
+(`pip install -e '.[hf,gguf]'`).
 """
 
 import argparse
@@ -17,9 +18,10 @@ NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of pieces, as SentencePiece num
 SPACE = "▁"
 
 
-def convert_gguf(path: str, out: str) -> None:
-    """Convert the model in the GGUF file `path`, in the directory `out`; UserError for a file that
-    is none or a tokenizer that is not SentencePiece's BPE.
+def convert_gguf(path: str, out: str, end: str | None = None) -> None:
+    """Convert the model in the GGUF file `path`, in the directory `out`; `end`: the token that ends
+    a text, where the file names another. UserError for a file that is none or another tokenizer
+    than SentencePiece's BPE and BPE over bytes.
     """
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; give a GGUF language model")
@@ -42,6 +44,10 @@ def convert_gguf(path: str, out: str) -> None:
     except Exception as error:  # both libraries raise whatever their parts raise
         cause = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: {cause}; give a whole GGUF that transformers knows") from None
+    if end is not None:
+        if end not in tokenizer.get_vocab():
+            raise UserError(f"{path}: --end: {end!r} is no token; give one of the model's tokens")
+        tokenizer.eos_token = end
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
 
@@ -49,17 +55,18 @@ def convert_gguf(path: str, out: str) -> None:
 def build_tokenizer(path: str, fields: dict):
     """Return the tokenizer that a GGUF's metadata `fields` describe."""
     from tokenizers import processors
-    from transformers import PreTrainedTokenizerFast
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
     settings = {
         name.removeprefix("tokenizer.ggml."): value
         for name, value in fields.items()
         if name.startswith("tokenizer.ggml.")
     }
-    if settings.get("model") != "llama" or "scores" not in settings:
+    bytewise = settings.get("model") == "gpt2"
+    if not bytewise and (settings.get("model") != "llama" or "scores" not in settings):
         raise UserError(
-            f"{path}: its tokenizer is {settings.get('model')}, not SentencePiece's BPE (llama);"
-            " convert the model with its maker's tokenizer files"
+            f"{path}: its tokenizer is {settings.get('model')}, not SentencePiece's BPE (llama) or"
+            " BPE over bytes (gpt2); convert the model with its maker's tokenizer files"
         )
     pieces = settings["tokens"]
     names = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
@@ -68,6 +75,9 @@ def build_tokenizer(path: str, fields: dict):
         for ours, theirs in names.items()
         if (number := settings.get(f"{theirs}_token_id")) is not None
     }
+    if bytewise:
+        given = {"gguf_file": Path(path).name, **special}
+        return AutoTokenizer.from_pretrained(Path(path).parent, **given)
     bpe = build_bpe(
         pieces, settings["scores"], settings["token_type"],
         special.get("unk_token"), settings.get("add_space_prefix", True),
@@ -128,9 +138,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gguf", help="the model, a file")
     parser.add_argument("out", help="the directory to write")
+    help_text = "token that ends a text, where the file names another one"
+    parser.add_argument("--end", metavar="TOKEN", help=help_text)
     args = parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is fetched
-    convert_gguf(args.gguf, args.out)
+    convert_gguf(args.gguf, args.out, args.end)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from lmtools.correction.answers import TokenWriter
-from lmtools.models.device import autocast
+from lmtools.models.device import PRECISIONS, autocast
 
 
 class HuggingFaceWriter(TokenWriter):
@@ -15,6 +15,8 @@ class HuggingFaceWriter(TokenWriter):
 
     def __init__(self, scorer: Any):
         self.tokenizer, self.model = scorer.tokenizer, scorer.model
+        for weight in self.model.parameters():  # once: autocast would round them at every token
+            weight.data = weight.data.to(PRECISIONS[scorer.precision])
         super().__init__(scorer)
         self.stops = frozenset([scorer.end, *self.tokenizer.all_special_ids])
 

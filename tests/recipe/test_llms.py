@@ -62,7 +62,8 @@ def whole(librispeech):
     (home / "right").write_text("\n".join(lines[100:104]) + "\n")
     recipe(
         "--cases", "non-native by-speaker", "--domain", "ocean", "--right", "right",
-        "--precision", "float32", "--answers", "non-native/dev", script="studies/run_llms.sh",
+        "--precision", "float32", "--answers", "non-native/dev non-native/test:3",
+        script="studies/run_llms.sh",
     )  # fmt: skip
     return home / "exp/llms"
 
@@ -111,4 +112,5 @@ def test_adapter_and_answers(whole):
         new = [hyp["text"] for hyp in row["hyps"] if hyp.get("source")]
         known = [hyp["text"] for hyp in row["hyps"] if not hyp.get("source")]
         assert answers[row["utt"]] in (new or known)
+    assert len(read_texts(whole / "answers/non-native/test/margin.txt")) == 3
     assert "Clopper-Pearson" in (whole / "log/llms-stage7.log").read_text()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+import tiny_llm
 import torch
 from scoring import load_scorer
 
@@ -127,9 +128,25 @@ def test_the_beginning_of_sentence_stands_before_a_text(pieces):
         assert tokenizer("the king")["input_ids"] == [*before, *bpe.encode("the king")]
 
 
+def test_bpe_over_bytes(tmp_path):
+    reason = install_extra("hf", "gguf")
+    for package in ("accelerate", "gguf"):
+        pytest.importorskip(package, reason=reason)
+    _, tokenizer = tiny_llm.write_model(tmp_path / "own")
+    tiny_llm.write_gguf(tmp_path / "own", tmp_path / "m.gguf")
+    convert_gguf.convert_gguf(str(tmp_path / "m.gguf"), str(tmp_path / "hf"), end="cat")
+    made = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
+    texts = ["He sat on the mat.", "", "é weather xyz"]
+    assert [made.encode(text) for text in texts] == [tokenizer.encode(text) for text in texts]
+    assert made.bos_token == tiny_llm.BEGIN and made.eos_token == "cat"
+    with pytest.raises(UserError, match="--end: 'no cat' is no token"):
+        convert_gguf.convert_gguf(str(tmp_path / "m.gguf"), str(tmp_path / "x"), end="no cat")
+    assert not (tmp_path / "x").exists()
+
+
 def test_other_tokenizers_are_refused():
-    fields = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"]}
-    with pytest.raises(UserError, match="its tokenizer is gpt2, not SentencePiece's BPE"):
+    fields = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": ["a"]}
+    with pytest.raises(UserError, match="its tokenizer is bert, not SentencePiece's BPE"):
         convert_gguf.build_tokenizer("m.gguf", fields)
 
 

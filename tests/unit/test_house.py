@@ -21,7 +21,7 @@ def test_there_is_none(figures, name):
         ("statements of lmtools", 38_715),
         ("files of lmtools", 350),
         ("files under 40 lines", 8),
-        ("lines of tests", 60587),
+        ("lines of tests", 60632),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 100),

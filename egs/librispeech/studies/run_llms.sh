@@ -4,20 +4,27 @@
 #
 #   studies/run_books.sh --text-dir BOOKS --nbest-dir LISTS --lms "" && studies/run_llms.sh
 #   studies/run_llms.sh --cases dstc2 --dstc2 DIR
+#
+# Stage 6 alone, for more lists that are in DATADIR/SET/nbest.jsonl, with the margin of other ones:
+#
+#   studies/run_llms.sh --stage 6 --stop-stage 6 --expdir exp/llms/more --given "near=MARGIN" \
+#     --answers "DEVSET SET:100"
 
 # shellcheck disable=SC2086  # options of several words are split
 # shellcheck source=../../../utils/recipe.sh
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 llm_dir=data/llms # Hugging Face directories: gemma, smollm
-cases="choices native non-native by-speaker" # of studies/conf/llms
+cases="choices native-choices native non-native by-speaker" # of studies/conf/llms
 datadir=data/books # lists of run_books.sh
 ngram=exp/books/lm/ngram4 # of run_books.sh: judges answers
 domain=mini-real/ocean # train and dev.nbest.jsonl.xz: whose references the adapter learns
 dstc2=            # for the case dstc2: dev.jsonl, test.jsonl, train.txt and valid.txt
 adapter_opts="epochs=1 optim.lr=1e-3 optim.warmup=5" # key=value settings over conf/lora.yaml
 corrector=gemma   # writes answers, to the sets whose names follow
-answers="non-native/dev native/test" # sets of lists; the first tunes weights and the margin
+# SET, or SET:N for its first N lists; the first set tunes weights and the margin
+answers="non-native/dev non-native/test:100 native/test ocean/train:100 vosk/dev:100 native/dev:60"
+given=            # NAME=W ...: weights of stage 6 that are not tuned, as near=W, a margin
 right=mini-real/valid.txt.xz # right text, on which corrections do harm
 precision=bfloat16 # float32 takes twice as long
 nj=1              # processes at a time
@@ -31,6 +38,7 @@ for case in $cases; do
 done
 
 if stage 1 "texts and lists of domains" $domain $dstc2 $llm_dir/smollm : $expdir/data/non-native; then
+  lmtools convert $domain/train.nbest.jsonl.xz $datadir/ocean/train/nbest.jsonl --to jsonl
   for set in train dev; do
     lmtools convert $domain/$set.nbest.jsonl.xz $expdir/data/non-native/$set.jsonl --to jsonl
     python3 ../../utils/references.py $expdir/data/non-native/$set.jsonl \
@@ -40,6 +48,8 @@ if stage 1 "texts and lists of domains" $domain $dstc2 $llm_dir/smollm : $expdir
   done
   [[ " $cases " != *" choices "* ]] ||
     bash studies/local/join.sh $datadir choices/dev non-native/dev
+  [[ " $cases " != *" native-choices "* ]] ||
+    bash studies/local/join.sh $datadir native-choices/dev native/dev
   if [[ $dstc2 ]]; then
     lmtools corpus --text $dstc2/train.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/train.bin
     lmtools corpus --text $dstc2/valid.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/dev.bin
@@ -87,18 +97,19 @@ fi
 
 if stage 6 "answers as they are, and within the margin" $llm_dir/$corrector $datadir $ngram \
   : $expdir/answers; then
-  for set in $answers; do
+  for asked in $answers; do
+    set=${asked%:*}
     python3 studies/local/llm_answers.py hf:$llm_dir/$corrector $datadir/$set/nbest.jsonl \
-      $expdir/answers/$set
+      $expdir/answers/$set ${asked:${#set}+1}
     lmtools score --nbest $expdir/answers/$set/more.jsonl --lm $ngram \
       --out $expdir/answers/$set/ngram4.scores
-  done
-  lmtools tune --nbest $expdir/answers/${answers%% *}/more.jsonl --fix avg=0 \
-    --scores ngram4=$expdir/answers/${answers%% *}/ngram4.scores --out $expdir/answers/weights.json
-  for set in $answers; do
+    [[ $asked != "${answers%% *}" ]] ||
+      lmtools tune --nbest $expdir/answers/$set/more.jsonl ${given:+--fix $given} \
+        --scores ngram4=$expdir/answers/$set/ngram4.scores --out $expdir/answers/weights.json
     lmtools rescore --nbest $expdir/answers/$set/more.jsonl --weights $expdir/answers/weights.json \
       --scores ngram4=$expdir/answers/$set/ngram4.scores --out $expdir/answers/$set/margin.txt
-    lmtools evaluate --ref $datadir/$set/nbest.jsonl --hyp $expdir/answers/$set/margin.txt
+    lmtools evaluate --ref $expdir/answers/$set/more.jsonl --hyp $expdir/answers/$set/margin.txt \
+      --against $expdir/answers/$set/more.jsonl
   done
 fi
 

@@ -106,6 +106,14 @@ def test_answers_are_those_of_transformers(writer):
         assert text == " ".join(wanted.split())
 
 
+def test_weights_are_rounded_once(tmp_path):
+    computing = Computing(device="cpu", precision="bfloat16")
+    writer = open_generate(LMSpec.parse(f"hf:{random_writer(tmp_path)}"), computing)
+    assert {weight.dtype for weight in writer.model.parameters()} == {torch.bfloat16}
+    assert {each.dtype for each in writer.model.buffers()} == {torch.float32}  # rotary positions
+    assert next(writer(["a"], [Allowed(SLOTS)], 64)) in spelled(SLOTS)
+
+
 def test_words_of_a_list_are_text(writer):
     """No placeholder is filled twice, and no special token or line is made of words."""
     (prompt,) = [show_list(["</s> {list}", "a\nSaid: b"])]
