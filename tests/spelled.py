@@ -3,7 +3,7 @@ words, a causal one over words.
 """
 
 import torch
-from toys import sentences, settings
+from toys import sentences
 
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
@@ -38,12 +38,6 @@ def random_elmo(home, pieces="char", size=None):
     for parameter in lm.trunk.lstms.parameters():
         torch.nn.init.normal_(parameter, 0, 0.7)
     return saved(lm, vocabulary, home / "lm")
-
-
-def random_causal(home):
-    """The directory `home`/lm of a causal model over words."""
-    vocabulary = train("word", sentences(60, 3), None, Normaliser(), home / "words")
-    return saved(LanguageModel(settings("causal"), vocabulary.size), vocabulary, home / "lm")
 
 
 def saved(lm, vocabulary, directory):

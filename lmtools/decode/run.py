@@ -19,7 +19,7 @@ from lmtools.decode.recognisers import Recogniser, make_recogniser, sign_recogni
 from lmtools.decode.utterances import Utterance, find_utterances, identify_audio
 from lmtools.formats import jsonl
 from lmtools.formats.jsonl import Journal, JournalEntry
-from lmtools.types import SESSION, Hypothesis, NBest
+from lmtools.types import EMPTY, SESSION, Hypothesis, NBest
 
 REMEDY = "give fewer processes (a lower --nj), or fetch the model again"
 FAILED = ".failed"  # what follows the name of the lists in the name of their report
@@ -95,10 +95,10 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     that cannot be decoded to `out` FAILED, lines `utt reason`, which is not there if there is none.
 
     A recording that the recogniser cuts has a list a segment, without transcript, whose session it
-    is; SEGMENTS, SESSIONS and WINDOWS are written beside. What an earlier run decoded of the same
-    audio with the same model and options is taken from its journal; what failed is tried again.
-    UserError for what cannot be read or decoded where `strict`, or of all recordings; what was
-    decoded is kept.
+    is; any other beside it is a session of one segment. SEGMENTS, SESSIONS and WINDOWS are written
+    beside. What an earlier run decoded of the same audio with the same model and options is taken
+    from its journal; what failed is tried again. UserError for what cannot be read or decoded where
+    `strict`, or of all recordings; what was decoded is kept.
     """
     if is_stream(out):
         raise UserError(f"{out}: lists of speech are resumed by the name of their file; give one")
@@ -113,14 +113,19 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
             utt, reason = next(iter(failed.items()))
             raise UserError(f"{source}: no recording can be decoded; the first, {utt}: {reason}")
         kept = [(one, known[one.utt]) for one in utterances if one.utt in known]
-        write_segments([nbest for _, heard in kept for nbest in heard.lists], out)
-        write_lines(
-            out + WINDOWS, (line for _, heard in kept for line in json.loads(heard.windows))
-        )
-        lists = (
-            replace(nbest, ref=None if SESSION in nbest.extra else one.ref)
+        cut = any(SESSION in nbest.extra for _, heard in kept for nbest in heard.lists)
+        lists = [
+            nbest
+            if nbest.extra
+            else replace(
+                nbest, ref=one.ref, extra=describe_part(one.utt, 0, heard.seconds) if cut else EMPTY
+            )
             for one, heard in kept
             for nbest in heard.lists
+        ]
+        write_segments(lists, out)
+        write_lines(
+            out + WINDOWS, (line for _, heard in kept for line in json.loads(heard.windows))
         )
         jsonl.write(lists, out)
         if not failed:
@@ -134,6 +139,11 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
         long=sum(one.seconds > recogniser.longest > 0 for one in heard),
         failed=failed,
     )
+
+
+def describe_part(session: str, start: float, end: float) -> dict[str, str]:
+    """Return what the list of a part of a recording says besides its hypotheses."""
+    return {SESSION: session, "start": f"{start:.2f}", "end": f"{end:.2f}"}
 
 
 def write_segments(lists: Sequence[NBest], out: str) -> None:
@@ -257,6 +267,6 @@ def cut_recording(utt: str, windows: Iterable, seconds: float) -> tuple[list[NBe
         segments = [(0.0, seconds, [Hypothesis("", silence)])]
     lists = []
     for number, (start, end, hyps) in enumerate(segments, 1):
-        extra = {SESSION: utt, "start": f"{start:.2f}", "end": f"{end:.2f}"}
+        extra = describe_part(utt, start, end)
         lists.append(NBest(f"{utt}-{number:04}", tuple(hyps), extra=extra))
     return lists, lines

@@ -21,7 +21,7 @@ from lmtools.formats.registry import find_format
 from lmtools.formats.texts import KALDI, read_kaldi, read_sentences
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
-from lmtools.types import NBest
+from lmtools.types import SESSION, NBest
 
 UNSAID = "norm:none"  # in the signatures of error rates
 
@@ -106,10 +106,11 @@ def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
 
 def join_sessions(texts: Texts, path: str) -> Texts:
     """Return texts by session, those of its utterances joined in order; sessions are of a file, of
-    lists, or of ids (formats/lists.py). UserError for references of utterances.
+    lists, or of ids (formats/lists.py). UserError for references of utterances that are no session.
     """
     lists = texts.lists or [NBest(utt, ()) for utt in texts.texts]
-    if said := next((one.utt for one in lists if one.ref is not None), None):
+    parts = (one for one in lists if one.extra.get(SESSION) != one.utt)
+    if said := next((one.utt for one in parts if one.ref is not None), None):
         raise UserError(
             f"{texts.path}: {said!r} has a reference of its own; leave out --session, or give one"
             " reference a session with --ref"

@@ -4,7 +4,8 @@ Recordings whose segments have lists of their own: what is said of all is joined
 counted, as `evaluate --session` does, so that no word is counted twice where a segment ends.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -129,15 +130,36 @@ def join_session(segments: Sequence[NBest], refs: Mapping[str, str]) -> NBest:
     return NBest.of(session, hyps, ref=refs[session])
 
 
-def split_reference(ref: Sequence[str], texts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the words of `ref` that stand beside each of `texts`, which follow each other; those
-    that none has stand beside the text that the word before them is in.
+def share_references(nbests: Sequence[NBest], refs: Mapping[str, str]) -> dict[str, str]:
+    """Return references by utterance: of one of a session each of its segments has the words that
+    stand beside its first hypothesis, whatever their case and punctuation.
+    """
+    shared, parts = dict(refs), [one for one in nbests if one.extra.get(SESSION) in refs]
+    for places in find_sessions(parts):
+        words = shared.pop(parts[places[0]].extra[SESSION]).split()
+        texts = [fill_empty(parts[place]).hyps[0].text.split() for place in places]
+        for place, said in zip(places, split_reference(words, texts, bare_word), strict=True):
+            shared[parts[place].utt] = " ".join(said)
+    return shared
+
+
+def bare_word(word: str) -> str:
+    return re.sub(r"\W", "", word.casefold())
+
+
+def split_reference(
+    ref: Sequence[str], texts: Sequence[Sequence[str]], key: Callable[[str], str] = str
+) -> list[list[str]]:
+    """Return the words of `ref` that stand beside each of `texts`, which follow each other, where
+    words are compared by `key`; those that none has stand beside the text that the word before
+    them is in.
     """
     owners = [place for place, words in enumerate(texts) for _ in words]
     parts: list[list[str]] = [[] for _ in texts]
     said, owner = 0, owners[0] if owners else 0
     words = iter(ref)
-    for step in align(ref, [word for some in texts for word in some]).steps:
+    flat = [key(word) for some in texts for word in some]
+    for step in align([*map(key, ref)], flat).steps:
         if step != "D":
             owner = owners[said]
             said += 1

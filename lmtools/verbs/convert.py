@@ -7,6 +7,7 @@ from functools import partial
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
+from lmtools.evaluate.nbest import share_references
 from lmtools.formats import FORMATS, edits, lists, registry
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
@@ -202,7 +203,7 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
         return lists.attach_lines(nbests, lines, args.input), ""
     if not args.ref:
         return nbests, ""
-    refs = read_texts(args.ref)
+    refs = share_references(nbests, read_texts(args.ref))
     nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
     unused = len(refs) - len(nbests)
     message = f", {unused:,} of {len(refs):,} references not used: they have no list"

@@ -48,9 +48,7 @@ class Kind:
     damaged: tuple[str, ...]  # files, or directories of which a file is drawn
     command: Sequence[str]
     result: Callable[[Path, Done], object] | None  # None: whatever is read is right
-    donors: tuple[str, ...] = tuple(
-        split("lm/causal/model.safetensors test.jsonl train.bin weights.json")
-    )
+    donors: tuple[str, ...] = DONORS
     prepare: Callable[[Path], None] = lambda home: None
     told: str | None = None  # what the verb says where it takes the file for another one
 
@@ -246,9 +244,7 @@ def damaged(
 ) -> tuple[str, bytes | None]:
     """(what was done, the bytes after it, None for none); always other than before."""
     for _ in range(20):
-        how = rng.choice(
-            split("bit bit bits byte truncated zeroed swapped twice longer other empty gone")
-        )
+        how = rng.choice(HOWS)
         after = changed(data, how, rng, donors)
         if after != data:
             return how, after

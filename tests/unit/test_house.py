@@ -17,8 +17,8 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_680),
-        ("statements of lmtools", 38_715),
+        ("lines of lmtools", 61_697),
+        ("statements of lmtools", 38_728),
         ("files of lmtools", 350),
         ("files under 40 lines", 8),
         ("lines of tests", 60632),

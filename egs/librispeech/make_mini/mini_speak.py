@@ -30,6 +30,12 @@ VOICES = {
     "kal16": ["flite", "-voice", "kal16", "-o", "{wav}", "-t", "{text}"],
     "espeak": ["espeak-ng", "-v", "en-us+klatt2", "-w", "{wav}", "{text}"],
 }
+# faster and slower, and more voices of espeak: for lists of training apart by voice
+for name in ("slt", "rms", "awb", "kal16"):
+    for speed, stretch in (("fast", "0.87"), ("slow", "1.18")):
+        VOICES[f"{name}-{speed}"] = [*VOICES[name], "--setf", f"duration_stretch={stretch}"]
+for name in ("en-us", "en-us+f2", "en-gb", "en-gb+f3", "en-gb-scotland", "en-gb-x-rp+m5"):
+    VOICES[name] = ["espeak-ng", "-v", name, "-w", "{wav}", "{text}"]
 
 
 class Utterance(NamedTuple):

@@ -89,17 +89,15 @@ def edit(change, keep=lambda row: True):
 
 
 def texts(change):
-    return lambda nbest: NBest(
-        nbest.utt, tuple(Hypothesis(change(hyp.text), hyp.scores) for hyp in nbest.hyps), nbest.ref
-    )
+    return lambda nbest: alter(nbest, lambda hyp: Hypothesis(change(hyp.text), hyp.scores))
 
 
 def scores(change):
-    return lambda nbest: NBest(
-        nbest.utt,
-        tuple(Hypothesis(h.text, change(dict(h.scores), h)) for h in nbest.hyps),
-        nbest.ref,
-    )
+    return lambda nbest: alter(nbest, lambda h: Hypothesis(h.text, change(dict(h.scores), h)))
+
+
+def alter(nbest, change):
+    return NBest(nbest.utt, tuple(map(change, nbest.hyps)), nbest.ref)
 
 
 def rewrite(path, change):
@@ -141,7 +139,6 @@ def row(*numbers):
     return lambda number: number in numbers
 
 
-ENDLESS = Hypothesis(" ".join(map(str, range(100))), {"am": -9e4, "lm": -900.0})
 # what is done to the files; check, level, place, cause, remedy; other checks and options
 FINDINGS = {
     "refused by readers": (
@@ -417,11 +414,8 @@ def test_tokenised_text(here, side):
     translations(tokenised, [side])
     by_check = found(text="text")
     assert by_check.keys() - TOYS == {"tokenisation"}, by_check
-    for one, about in zip(
-        by_check["tokenisation"],
-        ("escapes of Moses's tokeniser", "spaces before commas and full stops"),
-        strict=True,
-    ):
+    told = "escapes of Moses's tokeniser", "spaces before commas and full stops"
+    for one, about in zip(by_check["tokenisation"], told, strict=True):
         assert (one.level, one.place) == (ERROR, SIDES[side])
         assert about in one.cause
         assert FIXES[side] in one.remedy

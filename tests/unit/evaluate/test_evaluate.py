@@ -316,5 +316,10 @@ def test_segments_are_joined_before_they_are_compared(here, capsys):
         capsys, "--ref", "whole", "--hyp", "cut.jsonl", "--against", "cut", "--session"
     )
     assert first.startswith("WER 2.86%") and "WER 2.86%" in second
+    kaldi_text.write({"r1": " ".join(words), "r2": "a b", "r-3": "c"}, "whole")
+    short = NBest("r-3", (Hypothesis("c"),), ref="c", extra={"session": "r-3"})  # is a recording
+    jsonl.write([*lists, short], "cut.jsonl")
+    (line,) = output(capsys, "--ref", "whole", "--hyp", "cut.jsonl", "--session")
+    assert "(0 sub, 1 del, 0 ins; 36 words, 3 utterances)" in line
     assert main(["evaluate", "--ref", "n.jsonl", "--hyp", "n.jsonl", "--session"]) == 1
     assert "'s_a' has a reference of its own; leave out --session" in capsys.readouterr().err

@@ -281,15 +281,12 @@ def test_no_file_is_closed_below_the_thread_that_reads_it():
             read.append(file.read())
             progress()
 
-    async def receive():
-        await asyncio.to_thread(started.wait)
-
     async def leave():
-        serving = waiting.Serving()
-        one = speech.Speech(SlowTranscriber(), "m", serving, waiting.ServiceMetrics())
+        made = waiting.Serving(), waiting.ServiceMetrics()
+        one = speech.Speech(SlowTranscriber(), "m", *made)
         working = asyncio.create_task(one.waiting.run())
         with io.BytesIO(b"sound") as file, pytest.raises(speech.ClientLeftError):
-            await one.ask(speech.Upload(file), receive)
+            await one.ask(speech.Upload(file), lambda: asyncio.to_thread(started.wait))
         one.waiting.close()
         await working
 

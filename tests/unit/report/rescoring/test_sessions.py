@@ -8,7 +8,7 @@ from unit.report.conftest import collect_rescoring
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.evaluate.edits import align
-from lmtools.evaluate.nbest import split_reference
+from lmtools.evaluate.nbest import share_references, split_reference
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
 
@@ -75,3 +75,17 @@ def test_a_reference_is_parted_where_the_texts_are():
         alone = sum(align(p, t).counts.errors for p, t in zip(parts, texts, strict=True))
         said = [word for text in texts for word in text]
         assert alone == align(ref, said).counts.errors
+
+
+def test_segments_share_the_reference_of_their_session():
+    said = ["We saw", "", "the Sea,", "and left."]
+    lists = [
+        NBest(f"r-{n}", (Hypothesis(text),) if text else (), extra={"session": "r"})
+        for n, text in enumerate(said)
+    ]
+    lists.append(NBest("s-1", (Hypothesis("x"),), extra={"session": "s-1"}))
+    refs = {"r": "WE SAW THE SEA AND WE LEFT", "s-1": "A b", "t": "c"}
+    shared = {"r-0": "WE SAW", "r-1": "", "r-2": "THE SEA", "r-3": "AND WE LEFT"}
+    assert share_references(lists, refs) == {**shared, "s-1": "A b", "t": "c"}
+    utts = {"r-0": "a", "r": "b"}  # of utterances, as before
+    assert share_references([NBest("r-0", ())], utts) == utts

@@ -23,7 +23,7 @@ QUALITY = {  # by system: how much of the similarity is in the cosines of each l
     "tfidf": {0: 0.45},
 }  # fmt: skip
 STYLE = load_style(Path(__file__).parents[4] / "egs/stsb/conf/report.yaml")
-VIEWS, STATIC = tuple(STYLE.views), ("words", "tfidf")
+VIEWS = tuple(STYLE.views)
 COARSE = 4  # grades of a constructed corpus, without the highest
 MINUTES = {"causal": 900.0, "masked": 1800.0, "tta": 1750.0}
 
