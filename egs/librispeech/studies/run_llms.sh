@@ -114,8 +114,8 @@ if stage 6 "answers as they are, and within the margin" $llm_dir/$corrector $dat
 fi
 
 if stage 7 "harm to right text" $right $llm_dir/$corrector $ngram $expdir/answers : $expdir/harm; then
-  harm="--text $right --correct hf:$llm_dir/$corrector --precision $precision"
-  lmtools harm $harm --out $expdir/harm/all.tsv
-  lmtools harm $harm --lm ngram4=$ngram \
-    --weights $expdir/answers/weights.json --out $expdir/harm/margin.tsv
+  lmtools harm --text $right --correct hf:$llm_dir/$corrector --precision $precision \
+    --out $expdir/harm/all.tsv
+  lmtools harm --text $right --correct hf:$llm_dir/$corrector --precision $precision \
+    --lm ngram4=$ngram --weights $expdir/answers/weights.json --out $expdir/harm/margin.tsv
 fi
