@@ -48,8 +48,7 @@ if stage 1 "texts and lists of domains" $domain $dstc2 $llm_dir/smollm : $expdir
   done
   [[ " $cases " != *" choices "* ]] ||
     bash studies/local/join.sh $datadir choices/dev non-native/dev
-  [[ " $cases " != *" native-choices "* ]] ||
-    bash studies/local/join.sh $datadir native-choices/dev native/dev
+  [[ $cases != *native-choices* ]] || bash studies/local/join.sh $datadir native-choices/dev native/dev
   if [[ $dstc2 ]]; then
     lmtools corpus --text $dstc2/train.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/train.bin
     lmtools corpus --text $dstc2/valid.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/dev.bin
