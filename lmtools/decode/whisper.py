@@ -83,6 +83,7 @@ class Whisper:
     device: str = "auto"
     rate = 16_000
     longest = LONGEST
+    drawn = False
 
     def __post_init__(self):
         for name in FILES:
@@ -100,6 +101,7 @@ class Whisper:
         tqdm.set_lock(threading.RLock())
         keep_memory()
         device, _, index = self.device.partition(":")
+        self.model = None  # of an earlier call: before there are two
         try:
             self.model = WhisperModel(
                 self.directory,
@@ -227,6 +229,18 @@ class Whisper:
             return_no_speech_prob=True,
             suppress_tokens=find_suppressed(tokenizer),
         )
+
+    def draw(self, encoded, prompt: list[int], tokenizer, options, seed: int):
+        """Return what faster-whisper draws at higher temperatures, the same for a seed, whatever
+        was drawn before.
+        """
+        import ctranslate2
+
+        if self.drawn:  # CTranslate2 seeds a thread once; a model that is loaded has new threads
+            self.load()
+        self.drawn = True
+        ctranslate2.set_random_seed(seed)
+        return self.model.generate_with_fallback(encoded, prompt, tokenizer, options)
 
 
 def find_suppressed(tokenizer) -> list[int]:

@@ -168,15 +168,12 @@ def search(model: Whisper, encoded, prompt: list[int], tokenizer, beam: int, see
     None are returned where it is silent. Where the text repeats itself or is improbable, samples
     are drawn, at higher temperatures until one is not, as faster-whisper does.
     """
-    import ctranslate2
-
     result = model.generate([prompt], encoded, tokenizer, beam)[0]
     own, *others = result.sequences_ids
     marks = mark(model, tokenizer, result, own)
     if is_silence(result):
         return [], [], marks
     if failed(marks):
-        ctranslate2.set_random_seed(seed)
         options = SimpleNamespace(
             temperatures=TEMPERATURES, best_of=SAMPLES, length_penalty=1, repetition_penalty=1,
             no_repeat_ngram_size=0, max_new_tokens=None, suppress_blank=True,
@@ -184,14 +181,13 @@ def search(model: Whisper, encoded, prompt: list[int], tokenizer, beam: int, see
             log_prob_threshold=LOG_PROB, no_speech_threshold=NO_SPEECH,
             compression_ratio_threshold=REPEATED,
         )  # fmt: skip
-        drawn, average, temperature, ratio = model.model.generate_with_fallback(
-            encoded, prompt, tokenizer, options
-        )
+        drawn = model.draw(encoded, prompt, tokenizer, options, seed)
+        sample, average, temperature, ratio = drawn
         again = {**marks, "avg_logprob": average, "compression_ratio": ratio}
         # the more probable, of those that do not repeat themselves if there are any
         best = max((marks, again), key=lambda one: (not repeats(one), one["avg_logprob"]))
         if not failed(again) or best is again:
-            return list(drawn.sequences_ids[0]), [], {**again, "temperature": temperature}
+            return list(sample.sequences_ids[0]), [], {**again, "temperature": temperature}
         marks["temperature"] = temperature
     return list(own), list(others), marks
 

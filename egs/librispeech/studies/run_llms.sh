@@ -48,8 +48,7 @@ if stage 1 "texts and lists of domains" $domain $dstc2 $llm_dir/smollm : $expdir
   done
   [[ " $cases " != *" choices "* ]] ||
     bash studies/local/join.sh $datadir choices/dev non-native/dev
-  [[ " $cases " != *" native-choices "* ]] ||
-    bash studies/local/join.sh $datadir native-choices/dev native/dev
+  [[ $cases != *native-choices* ]] || bash studies/local/join.sh $datadir native-choices/dev native/dev
   if [[ $dstc2 ]]; then
     lmtools corpus --text $dstc2/train.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/train.bin
     lmtools corpus --text $dstc2/valid.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/dev.bin
@@ -114,7 +113,8 @@ if stage 6 "answers as they are, and within the margin" $llm_dir/$corrector $dat
 fi
 
 if stage 7 "harm to right text" $right $llm_dir/$corrector $ngram $expdir/answers : $expdir/harm; then
-  lmtools harm --text $right --correct hf:$llm_dir/$corrector --out $expdir/harm/all.tsv
-  lmtools harm --text $right --correct hf:$llm_dir/$corrector --lm ngram4=$ngram \
-    --weights $expdir/answers/weights.json --out $expdir/harm/margin.tsv
+  lmtools harm --text $right --correct hf:$llm_dir/$corrector --precision $precision \
+    --out $expdir/harm/all.tsv
+  lmtools harm --text $right --correct hf:$llm_dir/$corrector --precision $precision \
+    --lm ngram4=$ngram --weights $expdir/answers/weights.json --out $expdir/harm/margin.tsv
 fi

@@ -66,7 +66,7 @@ class FakeWhisper:
         scores = [average] * len(tokens)
         return [SimpleNamespace(sequences_ids=tokens, scores=scores, no_speech_prob=no_speech)]
 
-    def generate_with_fallback(self, encoded, prompt, tokenizer, options):
+    def draw(self, encoded, prompt, tokenizer, options, seed):
         assert options.temperatures[0] == 0.2
         return SimpleNamespace(sequences_ids=[self.again]), -0.3, 0.4, 1.0
 
@@ -197,8 +197,8 @@ def test_a_loop_is_decoded_again_and_marked():
     assert (window.marks["temperature"], window.marks["avg_logprob"]) == (0.4, -0.3)
     assert window.state is None
     model.again = [t(0), *[2] * 90, t(9), t(9)]
-    kept = model.generate_with_fallback
-    model.generate_with_fallback = lambda *args: (*kept(*args)[:2], 1.0, 9.0)
+    kept = model.draw
+    model.draw = lambda *args: (*kept(*args)[:2], 1.0, 9.0)
     window, *_ = decode_recording(model, [sound((0, 9))])  # none is better: the more probable
     assert window.marks["temperature"] in (0.0, 1.0) and window.segments
 
