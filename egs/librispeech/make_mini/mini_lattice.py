@@ -10,7 +10,7 @@ its score on no link: it is the same for every path.
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmtools.base.files import read_lines
@@ -64,6 +64,13 @@ class Slf:
 
     def word(self, node: int) -> str | None:
         return "</s>" if node == self.end else self.words[node]
+
+    def of_posterior(self, least: float) -> "Slf":
+        """Return the lattice without links of a lower posterior."""
+        lines = zip(self.links, self.link_lines, strict=True)
+        kept = [pair for pair in lines if float(pair[1].rpartition("p=")[2]) >= least]
+        links, link_lines = zip(*kept, strict=True)
+        return replace(self, links=[*links], link_lines=[*link_lines])
 
 
 def read_slf(path) -> Slf:
@@ -149,7 +156,7 @@ class Scored:
     def through(self) -> list[float]:
         """Return for each link, the score of the best path over it."""
         return [
-            max(self.over(link, context) for context in self.forward[link[0]])
+            max((self.over(link, at) for at in self.forward[link[0]]), default=IMPOSSIBLE)
             for link in self.lattice.links
         ]
 

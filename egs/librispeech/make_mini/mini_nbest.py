@@ -71,7 +71,9 @@ def main() -> None:
     plan = [line.split("\t") for _, line in read_lines(args.plan)]
     utterances = [(name, words, args.work / f"{name}.slf") for name, _, _, words, _ in plan]
     with multiprocessing.Pool(args.jobs) as pool:
-        results = list(pool.imap(convert, utterances))
+        results = list(
+            pool.imap(functools.partial(convert, depth=args.depth, least=args.least), utterances)
+        )
     jsonl.write([nbest for nbest, _ in results], args.nbest)
     write_archive(sorted((nbest.utt, lattice) for nbest, lattice in results), args.lattices)
     print(
@@ -88,17 +90,25 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--lattices", required=True, type=Path, help=".tar.xz of the pruned lattices, written here"
     )
+    parser.add_argument("--depth", type=int, default=DEPTH, help="hypotheses a list")
+    parser.add_argument(
+        "--least",
+        type=float,
+        default=0.0,
+        help="posterior under which a link is left out: 1e-4 for voices that the decoder hardly"
+        " understands, whose lattices have 20,000 links",
+    )
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
 
-def convert(utterance: tuple[str, str, Path]) -> tuple[NBest, str]:
+def convert(utterance: tuple[str, str, Path], depth: int, least: float) -> tuple[NBest, str]:
     """Return the N-best list of an utterance and its pruned lattice."""
     utt, ref, path = utterance
     decoder = first_pass()
-    lattice = read_slf(path)
+    lattice = read_slf(path).of_posterior(least)
     scored = Scored(lattice, decoder.probability, decoder.scale, decoder.penalty)
-    best = [hypothesis(*entry) for entry in itertools.islice(scored.strings(), DEPTH)]
+    best = [hypothesis(*entry) for entry in itertools.islice(scored.strings(), depth)]
     # the same order, but for near ties that rounding turned
     hyps = sorted(best, key=decoder.total, reverse=True)
     through = scored.through()
