@@ -181,8 +181,9 @@ def search(model: Whisper, encoded, prompt: list[int], tokenizer, beam: int, see
             log_prob_threshold=LOG_PROB, no_speech_threshold=NO_SPEECH,
             compression_ratio_threshold=REPEATED,
         )  # fmt: skip
-        drawn = model.draw(encoded, prompt, tokenizer, options, seed)
-        sample, average, temperature, ratio = drawn
+        sample, average, temperature, ratio = model.draw(
+            encoded, prompt, tokenizer, options, seed=seed
+        )
         again = {**marks, "avg_logprob": average, "compression_ratio": ratio}
         # the more probable, of those that do not repeat themselves if there are any
         best = max((marks, again), key=lambda one: (not repeats(one), one["avg_logprob"]))

@@ -198,7 +198,7 @@ def test_a_loop_is_decoded_again_and_marked():
     assert window.state is None
     model.again = [t(0), *[2] * 90, t(9), t(9)]
     kept = model.draw
-    model.draw = lambda *args: (*kept(*args)[:2], 1.0, 9.0)
+    model.draw = lambda *args, **more: (*kept(*args, **more)[:2], 1.0, 9.0)
     window, *_ = decode_recording(model, [sound((0, 9))])  # none is better: the more probable
     assert window.marks["temperature"] in (0.0, 1.0) and window.segments
 
