@@ -74,7 +74,9 @@ class Slf:
 
 
 def read_slf(path) -> Slf:
-    """Return the lattice that pocketsphinx wrote in `path`; words in upper case."""
+    """Return the lattice that pocketsphinx wrote in `path`; words in upper case. One that ends in a
+    word, as 2 of 5,000 do, gets a sentence end after it.
+    """
     header, nodes, links = {}, [], []
     for _, line in read_lines(path):
         fields = {} if line.startswith("#") else dict(part.split("=", 1) for part in line.split())
@@ -86,13 +88,20 @@ def read_slf(path) -> Slf:
         else:
             header.update(fields)
     assert (int(header["N"]), int(header["L"])) == (len(nodes), len(links)), f"{path}: incomplete"
+    end = int(header["end"])
+    if not nodes[end][1]["W"].startswith("!"):
+        last, end = end, len(nodes)
+        for table, line in [
+            (nodes, f"I={end}\tt={nodes[last][1]['t']}\tW=!SENT_END\tv=1"),
+            (links, f"J={len(links)}\tS={last}\tE={end}\ta=0\tp=1"),
+        ]:
+            table.append((line, dict(part.split("=", 1) for part in line.split())))
     words = [None if fields["W"].startswith("!") else fields["W"].upper() for _, fields in nodes]
     times = [float(fields["t"]) for _, fields in nodes]
     triples = [(int(fields["S"]), int(fields["E"]), float(fields["a"])) for _, fields in links]
-    assert words[int(header["end"])] is None, f"{path}: ends in a word, not in </s>"
     return Slf(
         int(header["start"]),
-        int(header["end"]),
+        end,
         words,
         times,
         triples,
