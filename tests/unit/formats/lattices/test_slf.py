@@ -73,12 +73,8 @@ def test_words_on_nodes_belong_to_the_end_of_a_link(tmp_path):
     (lattice,) = read(tmp_path, TARGET)
     assert [(a.source, a.target, a.word, a.scores["am"]) for a in lattice.arcs()] == [
         (0, 1, "blue", -1), (0, 2, "bleu", -2), (1, 3, "'til", -4), (2, 3, "'til", -8)]  # fmt: skip
-    assert lattice.extra["variant"] == ("1", "2", "", "") and lattice.extra["node.L"] == (
-        "",
-        "x",
-        "",
-        "",
-    )
+    assert lattice.extra["variant"] == ("1", "2", "", "")
+    assert lattice.extra["node.L"] == ("", "x", "", "")
     assert lattice.utt == "file"
 
 
@@ -160,13 +156,8 @@ def test_refuses_what_would_be_read_back_as_another_thing(tmp_path):
 
 
 def test_other_scores_keep_their_names(tmp_path):
-    lattice = Lattice.of(
-        "u",
-        2,
-        0,
-        [Arc(0, 1, "a", {"am": -1.0, "graph": -2.0, "x1": 3.0, "total": -4.0})],
-        [Final(1)],
-    )
+    arcs = [Arc(0, 1, "a", {"am": -1.0, "graph": -2.0, "x1": 3.0, "total": -4.0})]
+    lattice = Lattice.of("u", 2, 0, arcs, [Final(1)])
     lattices.write([lattice], tmp_path / "x.slf", "slf")
     assert lattices.read(tmp_path / "x.slf")[0].arcs() == lattice.arcs()
 
@@ -175,9 +166,7 @@ def test_other_scores_keep_their_names(tmp_path):
 def test_mini_lattices_have_the_scores_of_their_lists(tmp_path, which):
     """Each hypothesis' best acoustic score in the lattice is the list's, rounded."""
     with lzma.open(MINI / "dev.nbest.jsonl.xz", "rt") as lines:
-        (tmp_path / "x.jsonl").write_text(
-            [line for _, line in zip(range(which + 1), lines, strict=False)][-1]
-        )
+        (tmp_path / "x.jsonl").write_text(lines.readlines()[which])
     (nbest,) = jsonl.read(tmp_path / "x.jsonl")
     with tarfile.open(MINI / "dev.lattices.tar.xz") as archive:
         member = next(member for member in archive if Path(member.name).name == f"{nbest.utt}.slf")
@@ -185,9 +174,20 @@ def test_mini_lattices_have_the_scores_of_their_lists(tmp_path, which):
     (lattice,) = slf.read(tmp_path / "x.slf")
     assert lattice.utt == nbest.utt
     for hyp in nbest.hyps[:5]:
-        assert best(lattice, hyp.text.lower().split()) == pytest.approx(
-            hyp.scores["am"], abs=0.0051
-        )
+        found = best(lattice, hyp.text.lower().split())
+        assert found == pytest.approx(hyp.scores["am"], abs=0.0051)
+
+
+def test_lattice_of_pocketsphinx_that_ends_in_a_word(tmp_path, monkeypatch):
+    """A sentence end follows the word, and nothing is lost."""
+    monkeypatch.syspath_prepend(MINI.parent / "make_mini")
+    from mini_lattice import Scored, read_slf
+
+    nodes = "I=0\tt=0\tW=!SENT_START\tv=1\nI=1\tt=1\tW=eat\tv=1\n"
+    lines = f"start=0\nend=1\nN=2\tL=1\n{nodes}J=0\tS=0\tE=1\ta=-2\tp=1\n"
+    (tmp_path / "u.slf").write_text(lines)
+    scored = Scored(read_slf(tmp_path / "u.slf"), lambda word, context: -1.0, 1.0, 0.0)
+    assert [*scored.strings()] == [(["EAT"], -2.0, -2.0)]
 
 
 def best(lattice, words):
@@ -196,9 +196,8 @@ def best(lattice, words):
     for arc in sorted(lattice.arcs(), key=lambda arc: lattice.times[arc.source]):
         for count in range(len(words) + 1):
             after = count + (arc.word is not None)
-            if (arc.source, count) in at and (
-                arc.word is None or words[count : count + 1] == [arc.word]
-            ):
+            fits = arc.word is None or words[count : count + 1] == [arc.word]
+            if fits and (arc.source, count) in at:
                 score = at[arc.source, count] + arc.scores["am"]
                 at[arc.target, after] = max(at.get((arc.target, after), -math.inf), score)
     return at[int(lattice.finals[0]), len(words)]
