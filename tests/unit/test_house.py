@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_708),
-        ("statements of lmtools", 38_736),
+        ("lines of lmtools", 62_700),
+        ("statements of lmtools", 39_400),
         ("files of lmtools", 350),
         ("files under 40 lines", 8),
-        ("lines of tests", 60_641),
+        ("lines of tests", 61_600),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 100),
