@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from lmtools.api.weights import rescore, tune
     from lmtools.base.context import using
     from lmtools.base.errors import UserError
-    from lmtools.correction.harm import Harm, measure_harm
-    from lmtools.correction.lists import correct
     from lmtools.evaluate.corpus import Evaluation
+    from lmtools.phrases.clean import Harm, measure_harm
     from lmtools.rescoring.weights import Weights
     from lmtools.transcribe.transcriber import Transcriber
     from lmtools.transcribe.transcript import Transcript
@@ -44,7 +43,6 @@ __all__ = [
     "Weights",
     "bleu",
     "cer",
-    "correct",
     "lattice",
     "listen",
     "load",
@@ -66,9 +64,8 @@ HOMES = {
     "lmtools.api.weights": ("rescore", "tune"),
     "lmtools.base.context": ("using",),
     "lmtools.base.errors": ("UserError",),
-    "lmtools.correction.harm": ("Harm", "measure_harm"),
-    "lmtools.correction.lists": ("correct",),
     "lmtools.evaluate.corpus": ("Evaluation",),
+    "lmtools.phrases.clean": ("Harm", "measure_harm"),
     "lmtools.rescoring.weights": ("Weights",),
     "lmtools.transcribe.transcriber": ("Transcriber",),
     "lmtools.transcribe.transcript": ("Transcript",),

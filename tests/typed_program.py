@@ -63,9 +63,8 @@ def weights() -> lmtools.Weights:
     return tuned
 
 
-def corrections() -> lmtools.Harm:
-    assert_type(lmtools.correct(lists(), "hf:gemma"), list[NBest])
-    harm = lmtools.measure_harm(["a"], weights(), {"lm": "en-small"}, correct="hf:gemma")
+def harms() -> lmtools.Harm:
+    harm = lmtools.measure_harm(["a"], FILE)
     print(harm.changed, harm.sentences, harm.bound())
     return harm
 

@@ -30,14 +30,3 @@ def random_writer(home: Path, seed: int = 1, positions: int = 2048) -> Path:
     model.save_pretrained(home)
     tokenizer.save_pretrained(home)
     return home
-
-
-def answers(*texts):
-    """A writer that has its answers ready, and what it was asked."""
-    asked = []
-
-    def generate(prompts, allowed, tokens):
-        asked.extend(zip(prompts, allowed, strict=True))
-        return iter(texts)
-
-    return generate, asked

@@ -25,14 +25,13 @@ from lmtools.base.errors import UserError
 # door -> what it is for, and the verbs that are away with it
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
-    "correction": ("corrections by large language models, and harm", ("correct", "harm")),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
     "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
     "learning": ("what corrected answers teach, tested", ("confusions", "learn")),
     "llms": ("large language models behind servers and in GGUF files", ()),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
-    "phrases": ("glossaries: names and words that lists should have", ()),
+    "phrases": ("glossaries: names and words that lists should have", ("harm",)),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
     "transcribe": ("text, subtitles and times of recordings", ("transcribe",)),
     "translate": ("N-best lists of translations, by a translation model", ("translate",)),

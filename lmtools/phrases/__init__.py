@@ -1,7 +1,16 @@
 """Glossaries (`glossary`): names, terms and other phrases that lists should have. They are found in
 texts (`matching`), are a column of scores whose weight is bounded by what it harms (`column`,
-`harm`), are judged (`evaluate`) and put in the place of near words (`substitute`).
+`harm`), are judged (`evaluate`), put in the place of near words (`substitute`), and counted where
+they change right text (`clean`).
 """
+
+VERBS = {
+    "harm": (
+        "rescore N-best lists",
+        "bound how often a glossary changes what was right",
+        "lmtools.phrases.clean",
+    )
+}
 
 HOOKS = {
     "glossary": "lmtools.phrases.glossary:PhraseSpec",

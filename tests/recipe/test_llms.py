@@ -59,10 +59,8 @@ def whole(librispeech):
             conf | {"columns": {"ngram4": {}} | COLUMNS, "systems": SYSTEMS}, sort_keys=False
         )
     )
-    (home / "right").write_text("\n".join(lines[100:104]) + "\n")
     recipe(
-        "--cases", "non-native by-speaker", "--domain", "ocean", "--right", "right",
-        "--precision", "float32", "--answers", "non-native/dev non-native/test:3",
+        "--cases", "non-native by-speaker", "--domain", "ocean", "--precision", "float32",
         script="studies/run_llms.sh",
     )  # fmt: skip
     return home / "exp/llms"
@@ -100,17 +98,5 @@ def test_tables(whole, case, part):
     assert float(table["gemma-written+ngram4, avg"][-1].replace("<", "")) <= 1
 
 
-def test_adapter_and_answers(whole):
+def test_adapter(whole):
     assert (whole / "adapter/non-native/adapter_model.safetensors").exists()
-    home = whole / "answers/non-native/dev"
-    log = (whole / "log/llms-stage6.log").read_text()
-    answers = read_texts(home / "answers.txt")
-    more = [json.loads(line) for line in (home / "more.jsonl").open()]
-    wer = jiwer.wer([row["ref"] for row in more], [answers[row["utt"]] for row in more])
-    assert f"answers as they are: WER {100 * wer:.2f}%" in log
-    for row in more:
-        new = [hyp["text"] for hyp in row["hyps"] if hyp.get("source")]
-        known = [hyp["text"] for hyp in row["hyps"] if not hyp.get("source")]
-        assert answers[row["utt"]] in (new or known)
-    assert len(read_texts(whole / "answers/non-native/test/margin.txt")) == 3
-    assert "Clopper-Pearson" in (whole / "log/llms-stage7.log").read_text()

@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # Large language models on real speech: alone and beside the 4-gram of books, in each form of case,
-# with a prompt that names the domain, with an adapter on text of the domain, and as correctors.
+# with a prompt that names the domain, and with an adapter on text of the domain.
 #
 #   studies/run_books.sh --text-dir BOOKS --nbest-dir LISTS --lms "" && studies/run_llms.sh
 #   studies/run_llms.sh --cases dstc2 --dstc2 DIR
-#
-# Stage 6 alone, for more lists that are in DATADIR/SET/nbest.jsonl, with the margin of other ones:
-#
-#   studies/run_llms.sh --stage 6 --stop-stage 6 --expdir exp/llms/more --given "near=MARGIN" \
-#     --answers "DEVSET SET:100"
 
 # shellcheck disable=SC2086  # options of several words are split
 # shellcheck source=../../../utils/recipe.sh
@@ -17,15 +12,9 @@ cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 llm_dir=data/llms # Hugging Face directories: gemma, smollm
 cases="choices native-choices native non-native by-speaker" # of studies/conf/llms
 datadir=data/books # lists of run_books.sh
-ngram=exp/books/lm/ngram4 # of run_books.sh: judges answers
 domain=mini-real/ocean # train and dev.nbest.jsonl.xz: whose references the adapter learns
 dstc2=            # for the case dstc2: dev.jsonl, test.jsonl, train.txt and valid.txt
 adapter_opts="epochs=1 optim.lr=1e-3 optim.warmup=5" # key=value settings over conf/lora.yaml
-corrector=gemma   # writes answers, to the sets whose names follow
-# SET, or SET:N for its first N lists; the first set tunes weights and the margin
-answers="non-native/dev non-native/test:100 native/test ocean/train:100 vosk/dev:100 native/dev:60"
-given=            # NAME=W ...: weights of stage 6 that are not tuned, as near=W, a margin
-right=mini-real/valid.txt.xz # right text, on which corrections do harm
 precision=bfloat16 # float32 takes twice as long
 nj=1              # processes at a time
 expdir=exp/llms   # for adapters and, in EXPDIR/CASE, what each case comes to
@@ -92,29 +81,4 @@ if stage 5 "tables" $datadir $tuned : $tables; then
   for case in $cases; do
     python3 studies/local/llms_table.py studies/conf/llms/$case.yaml $datadir/$case $expdir/$case
   done
-fi
-
-if stage 6 "answers as they are, and within the margin" $llm_dir/$corrector $datadir $ngram \
-  : $expdir/answers; then
-  for asked in $answers; do
-    set=${asked%:*}
-    python3 studies/local/llm_answers.py hf:$llm_dir/$corrector $datadir/$set/nbest.jsonl \
-      $expdir/answers/$set ${asked:${#set}+1}
-    lmtools score --nbest $expdir/answers/$set/more.jsonl --lm $ngram \
-      --out $expdir/answers/$set/ngram4.scores
-    [[ $asked != "${answers%% *}" ]] ||
-      lmtools tune --nbest $expdir/answers/$set/more.jsonl ${given:+--fix $given} \
-        --scores ngram4=$expdir/answers/$set/ngram4.scores --out $expdir/answers/weights.json
-    lmtools rescore --nbest $expdir/answers/$set/more.jsonl --weights $expdir/answers/weights.json \
-      --scores ngram4=$expdir/answers/$set/ngram4.scores --out $expdir/answers/$set/margin.txt
-    lmtools evaluate --ref $expdir/answers/$set/more.jsonl --hyp $expdir/answers/$set/margin.txt \
-      --against $expdir/answers/$set/more.jsonl
-  done
-fi
-
-if stage 7 "harm to right text" $right $llm_dir/$corrector $ngram $expdir/answers : $expdir/harm; then
-  lmtools harm --text $right --correct hf:$llm_dir/$corrector --precision $precision \
-    --out $expdir/harm/all.tsv
-  lmtools harm --text $right --correct hf:$llm_dir/$corrector --precision $precision \
-    --lm ngram4=$ngram --weights $expdir/answers/weights.json --out $expdir/harm/margin.tsv
 fi
