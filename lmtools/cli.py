@@ -34,7 +34,6 @@ VERB_GROUPS: dict[str, dict[str, str]] = {
         "evaluate": "measure WER, CER or BLEU, with significance",
         "show": "print lists in a terminal, with the errors in colours",
         "report": "write the tables, figures and web page of an experiment",
-        "verify": "check that a result comes from these lists, scores and weights",
     },
     "make N-best lists": {},
     "train language models": {

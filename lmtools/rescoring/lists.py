@@ -1,26 +1,18 @@
 """Lists tuned on and rescored: what `lmtools tune` and `lmtools rescore` do between reading and
 writing, and the functions of these names in Python.
-
-Each rescoring has a line, which `lmtools verify` checks: of which lists, scores and weights a text
-was chosen, and what was chosen, each by a hash. It shows that files belong together, not who wrote
-it.
 """
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-import msgspec
 import numpy as np
 
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
 from lmtools.evaluate.fit import advise_metric, doubt_references
-from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.experiment import SystemPlan, list_lengths, select_columns, tune_plan
 from lmtools.rescoring.features import DERIVED, NEAR, Features, ScoreColumns, combine, gather
@@ -31,7 +23,6 @@ from lmtools.rescoring.tuning import Crossing, DevSet, cross_quietly, measure_li
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights, describe_system, find_useless
 from lmtools.types import NUMERICS, PHRASES, TOTAL, NBest
-from lmtools.version import __version__
 
 Systems = Mapping[str | None, SystemPlan]
 
@@ -307,41 +298,3 @@ def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) ->
         for place, *values in zip(order.tolist(), *columns, strict=True)
     )
     return replace(nbest, hyps=tuple(hyps))
-
-
-BEGIN = "rescoring|"
-DIGITS = 16  # of a hash
-
-
-def sign(
-    nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, texts: Mapping[str, str]
-) -> str:
-    """Return the line of a rescoring of lists with score `columns` by weights to texts."""
-    first = [[nbest.utt, [sorted(hyp.scores.items()) for hyp in nbest.hyps]] for nbest in nbests]
-    lms = {
-        name: {key: value for key, value in signature.items() if key not in ROUNDING}
-        for name, signature in columns.signatures.items()
-        if name in weights.features
-    }
-    parts = {
-        "lists": hash_lists(nbests)[:DIGITS],
-        "first": digest(sorted(first, key=lambda row: row[0])),
-        "lms": digest(lms),
-        "weights": digest(
-            [
-                dict(weights.features),
-                weights.folds and msgspec.to_builtins(weights.folds),
-                *([msgspec.to_builtins(weights.reranker)] if weights.reranker else []),
-            ]
-        ),
-        "text": digest(sorted([utt, " ".join(text.split())] for utt, text in texts.items())),
-        "metric": weights.metric,
-        "version": f"lmtools-{__version__}",
-    }
-    return BEGIN + "|".join(f"{name}:{value}" for name, value in parts.items())
-
-
-def digest(tree) -> str:
-    """Return the beginning of the hexadecimal SHA-256 of plain values."""
-    content = json.dumps(tree, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]

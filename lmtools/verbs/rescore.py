@@ -17,7 +17,7 @@ from lmtools.rescoring.defaults import PREFIX, TUNE, WHISPER, load_weights
 from lmtools.rescoring.experiment import of_system
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lazy import LAZY
-from lmtools.rescoring.lists import rescore_lists, sign, warn_empty
+from lmtools.rescoring.lists import rescore_lists, warn_empty
 from lmtools.rescoring.margins import find_changes, write_changes
 from lmtools.types import TOTAL
 from lmtools.verbs.experiment import load_plans, read_all
@@ -75,8 +75,6 @@ def arguments(parser):
         " set needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
-    help_text = "also print the line that `lmtools verify` checks"
-    parser.add_argument("--verbose", action="store_true", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
 
 
@@ -104,9 +102,6 @@ def run(args):
     for system, lists, doubts in chosen:
         lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
-        if args.verbose:
-            texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
-            say(sign(nbests, columns, tuned[system], texts))
 
 
 def spell_if_wished(lists, columns):
