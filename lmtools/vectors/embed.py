@@ -1,5 +1,7 @@
 """lmtools embed: vectors of sentences, or of the words of a text."""
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,12 +9,13 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, track
 from lmtools.base.options import fill
-from lmtools.base.specs import find_model
+from lmtools.base.seal import read_json
+from lmtools.base.specs import HF, find_model
 from lmtools.formats import kaldi_text
 from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
 from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
-from lmtools.vectors.encoders import PoolingOptions, encode, load_encoder
+from lmtools.vectors.encoders import LAST_MEAN, PoolingOptions, encode, load_encoder
 from lmtools.vectors.files import SentenceVectors, write_sentences, write_words
 from lmtools.vectors.static import Encoder
 from lmtools.vectors.words import load_word_vectors
@@ -23,6 +26,22 @@ from lmtools.verbs.parser import add_vectors
 EXAMPLES = (
     "lmtools embed --lm tfidf --text text.txt --out vectors.npz",
     "lmtools embed --lm lstm --layer all --pool mean --text dev.txt --out vectors.npz",
+)
+
+
+# sentence-transformers: the file that names a directory's modules, and how its pooling is ours
+MODULES = "modules.json"
+MODES = {
+    "mean": LAST_MEAN._replace(boundaries=True),
+    "max": LAST_MEAN._replace(pool="max", boundaries=True),
+    "cls": LAST_MEAN._replace(pool="cls"),
+    "lasttoken": LAST_MEAN._replace(pool="eos"),
+}
+POOL_YOURSELF = "say how to pool (--pool mean --boundaries), or use sentence-transformers"
+# what else such a directory says of the text: file, key, what it does
+UNFOLLOWED = (
+    ("config_sentence_transformers.json", "default_prompt_name", "has a prompt before each text"),
+    ("sentence_bert_config.json", "do_lower_case", "lower-cases its text"),
 )
 
 
@@ -97,10 +116,68 @@ def embed_words(args, texts):
 
 def encoder_of(args) -> Encoder:
     """Return the encoder that the options of `lmtools embed` and `lmtools sts` say."""
-    pooling = PoolingOptions(
-        args.layers or "last", args.pool or "mean", args.boundaries, args.masked
-    )
-    return load_encoder(args.lm, pooling, fill(Computing, args))
+    chosen = bool(args.pool or args.boundaries or args.masked)
+    lm, pooling = find_pooling(args.lm, follow=not chosen)
+    if chosen:
+        pooling = PoolingOptions("last", args.pool or "mean", args.boundaries, args.masked)
+    return load_encoder(lm, pooling._replace(layers=args.layers or "last"), fill(Computing, args))
+
+
+def find_pooling(lm: str, follow: bool = True) -> tuple[str, PoolingOptions]:
+    """Return the model in a directory of sentence-transformers and, to `follow`, its own pooling;
+    of any other, itself and the mean of the last layer. UserError for modules that are not
+    followed.
+    """
+    path = Path(find_model(lm.removeprefix(HF)))
+    names = path / MODULES
+    if lm.startswith(("tfidf", "words:")) or not names.is_file():
+        return lm, LAST_MEAN
+    place, pooling = path, None
+    for kind, name in list_modules(names):
+        if kind == "Transformer":
+            place = path / name
+        elif not follow:
+            break
+        elif kind == "Pooling":
+            pooling = read_pooling(path / name / "config.json")
+        elif kind == "Normalize" and pooling:
+            pooling = pooling._replace(unit=True)
+        else:
+            raise UserError(f"{names}: the module {kind} is not followed; {POOL_YOURSELF}")
+    if follow and pooling is None:
+        raise UserError(f"{names}: names no Pooling; {POOL_YOURSELF}")
+    for file, key, what in UNFOLLOWED if follow else ():
+        if (path / file).is_file() and read_json(path / file, POOL_YOURSELF).get(key):
+            raise UserError(f"{path / file}: {key} {what}; {POOL_YOURSELF}")
+    return f"{HF}{place}", pooling or LAST_MEAN
+
+
+def list_modules(path: Path) -> list[tuple[str, str]]:
+    """Return kind and folder of the modules that a file names; UserError for what it is not."""
+    try:
+        rows = json.loads(path.read_bytes())
+        modules = [(row["type"].rpartition(".")[2], row["path"]) for row in rows]
+        if all(name in ("", Path(name).name) for _, name in modules):
+            return modules
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    raise UserError(f"{path}: lists no modules with type and path; write it again")
+
+
+def read_pooling(path: Path) -> PoolingOptions:
+    """Return the pooling of a module's configuration; UserError for one that is not ours."""
+    tree, begin = read_json(path, POOL_YOURSELF), "pooling_mode_"
+    modes = [
+        re.sub("_tokens?$", "", key[len(begin) :])
+        for key, on in tree.items()
+        if on and key.startswith(begin)
+    ]
+    modes = modes or [tree.get("pooling_mode", "mean")]
+    if len(modes) > 1 or str(modes[0]) not in MODES:
+        raise UserError(
+            f"{path}: pooling {' and '.join(map(str, modes))} is not followed; {POOL_YOURSELF}"
+        )
+    return MODES[modes[0]]
 
 
 def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:

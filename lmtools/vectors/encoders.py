@@ -83,13 +83,15 @@ class PoolingOptions(NamedTuple):
 
     `layers`: `last`, `all` or numbers, 0 the embedding layer. `pool`: a name of POOLS.
     `boundaries`: mean and max take the boundary tokens in. `masked`: of masked models, each
-    position's state is from a copy in which it alone is masked; else from the intact input.
+    position's state is from a copy in which it alone is masked; else from the intact input. `unit`:
+    vectors have length 1.
     """
 
     layers: str | tuple[int, ...] = "last"
     pool: str = "mean"
     boundaries: bool = False
     masked: bool = False
+    unit: bool = False
 
     def choose_layers(self, last: int, source: str) -> tuple[int, ...]:
         """Return the layers' numbers, of which `last` is the last; UserError for others."""
@@ -109,7 +111,7 @@ class PoolingOptions(NamedTuple):
 
     @property
     def signature(self) -> dict[str, str]:
-        flags = {"boundaries": self.boundaries, "masked": self.masked}
+        flags = {"boundaries": self.boundaries, "masked": self.masked, "unit": self.unit}
         return {"pool": self.pool} | {name: "yes" for name, value in flags.items() if value}
 
 
@@ -163,6 +165,7 @@ class ContextualEncoder(Encoder):
             merge, sizes = POOLS[self.pooling.pool].windows, list(map(len, cuts))
             pairs = zip(vectors.flatten(1).split(sizes), counts.split(sizes), strict=True)
             vectors = torch.stack([merge(*pair) for pair in pairs]).unflatten(1, vectors.shape[1:])
+        vectors = F.normalize(vectors, dim=-1) if self.pooling.unit else vectors
         return vectors.cpu().numpy()
 
     def pool_parts(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:

@@ -34,6 +34,11 @@ def arguments(parser):
     text = "sentence pairs with the similarity that people gave them"
     group.add_argument("--pairs", required=True, metavar="F", help=text)
     parser.add("--format")
+    text = (
+        "columns of the two sentences and of their similarity, if there is one: numbers from 1, or"
+        " names in the first line (default: recognised)"
+    )
+    parser.add_argument("--columns", nargs="+", metavar="N", help=text)
     text = "figures of another system, to test whether the difference is significant"
     parser.add("--against", metavar="F.json", help=text)
     source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
@@ -52,7 +57,7 @@ def arguments(parser):
 
 def run(args):
     """Correlate, print a line a layer, and write, system by system."""
-    given = pairs.read(args.pairs, args.format)
+    given = pairs.read(args.pairs, args.format, args.columns or ())
     if not args.vectors:
         correlate(args, given, *embed_pairs(args, given), args.out)
         return

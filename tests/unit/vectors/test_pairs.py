@@ -71,6 +71,68 @@ def test_text_of_another_encoding_is_refused(tmp_path):
         read(tmp_path / "pairs")
 
 
+DRUMS = [("a man drums", "a man plays", "3.3"), ("a cat", "two dogs run", "0.2"),
+         ("he eats", "he eats now", "4.75"), ("rain falls", "it rains", "5")]  # fmt: skip
+LAID_OUT = {
+    "eight columns": "main-captions\tMSRvid\t2012test\t{id:04}\t{row}\t{score}\t{left}\t{right}",
+    "split before": "dev\tmain-news\tMSRpar\t2015\t{id:04}\t{score}\t{left}\t{right}",
+    "similarity first": "{score}\t{left}\t{right}",
+    "numbered": "{row}\t{left}\t{right}\t{score}",
+    "sources": "news\tf\t2015\t{id}\t{score}\t{left}\t{right}\thttp://a\thttp://b",
+}
+
+
+def lay_out(path, line):
+    rows = [
+        line.format(left=left, right=right, score=score, row=row, id=3 * row)
+        for row, (left, right, score) in enumerate(DRUMS, 1)
+    ]
+    path.write_text("".join(f"{row}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_columns_are_known_by_what_they_hold(tmp_path, name):
+    path = lay_out(tmp_path / "p", LAID_OUT[name])
+    expected = [SentencePair(left, right, float(score)) for left, right, score in DRUMS]
+    assert read(path) == read(path, "stsb") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "columns"),
+    [
+        ("{left}\t{right}\t{row}", "1 2"),
+        ("{score}\t{left}\t{right}\t0.5", "2 3 1"),
+        ("{left}\tx y z\t{right}\t{score}", "1,3,4"),
+        ("{id}\t{left}\t{right}\t9{score}", "2 3 4"),
+    ],
+)
+def test_other_columns_are_asked_for(tmp_path, line, columns):
+    path = lay_out(tmp_path / "p", line)
+    with pytest.raises(UserError, match=r"could be anything; .*--columns LEFT"):
+        read(path)
+    with pytest.raises(UserError, match=r"p:1: no column of similarities from 0 to 5 .*--columns"):
+        read(path, "stsb")
+    pairs = read(path, columns=columns.split())
+    assert [(pair.left, pair.right) for pair in pairs] == [row[:2] for row in DRUMS]
+    assert (pairs[0].similarity is None) == (columns == "1 2")
+
+
+def test_columns_by_name_and_sets_by_column(tmp_path):
+    path = tmp_path / "p"
+    path.write_text("split\tsid\tscore\tsentence1\tsentence2\ndev\t1\t2\ta\tb\ntest\t2\t3\tc\td\n")
+    ab, cd = SentencePair("a", "b", 2.0), SentencePair("c", "d", 3.0)
+    assert read(path) == [ab, cd] and read(path, "glue:set=test") == [cd]
+    assert read(path, columns=["sentence2", "sentence1", "sid"])[1] == SentencePair("d", "c", 2.0)
+    for columns, cause in {
+        "a sentence1": "p:1: the header names 0 columns 'a'", "1": "1 columns; name",
+        "sentence1 sentence2 mean": "0 columns 'mean'", "4 5 6": "p:1: 5 fields; expected 6 or",
+        "0 1": "from 1",
+    }.items():  # fmt: skip
+        with pytest.raises(UserError, match=cause):
+            read(path, columns=columns.split())
+
+
 words = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), min_size=1, max_size=8
 )

@@ -2,6 +2,9 @@
 hand.
 """
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import tokenizers
@@ -12,6 +15,7 @@ from unit.score import test_huggingface
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.cli import main
 from lmtools.models.checkpoint import load_model
 from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.vectors.encoders import PoolingOptions, encode, load_encoder
@@ -214,3 +218,85 @@ def test_what_cannot_be_is_said(trained, lm, how, message):
     with pytest.raises(UserError) as error:
         load_encoder(str(trained.get(lm, lm)), PoolingOptions(**how), CPU)
     assert message in str(error.value)
+
+
+POOLING = "pooling_mode_"
+KINDS = "sentence_transformers.models."
+
+
+def write_modules(directory, pooling, *more):
+    modules = ["Transformer", "Pooling", *more]
+    rows = [
+        {"idx": i, "path": f"{i}_{kind}" if i else "", "type": KINDS + kind}
+        for i, kind in enumerate(modules)
+    ]
+    (directory / "modules.json").write_text(json.dumps(rows))
+    (directory / "1_Pooling").mkdir(exist_ok=True)
+    (directory / "1_Pooling/config.json").write_text(json.dumps(pooling))
+
+
+@pytest.fixture
+def sentence_bert(bert, tmp_path):
+    shutil.copytree(bert[0], tmp_path / "st")
+    return tmp_path / "st"
+
+
+@pytest.mark.parametrize(
+    ("pooling", "more", "pool", "boundaries"),
+    [
+        ({POOLING + "mean_tokens": True, POOLING + "cls_token": False}, [], "mean", True),
+        (
+            {POOLING + "cls_token": True, POOLING + "mean_tokens": False},
+            ["Normalize"],
+            "cls",
+            False,
+        ),
+        ({POOLING + "max_tokens": True}, [], "max", True),
+        ({POOLING + "lasttoken": True}, ["Normalize"], "eos", False),
+        ({"embedding_dimension": 16, "pooling_mode": "cls"}, [], "cls", False),
+        ({"word_embedding_dimension": 16}, ["Normalize"], "mean", True),
+    ],
+)
+def test_sentence_transformers_pool_as_they_say(
+    sentence_bert, bert, tmp_path, pooling, more, pool, boundaries
+):
+    write_modules(sentence_bert, pooling, *more)
+    (tmp_path / "t").write_text("".join(f"{text}\n" for text in test_huggingface.TEXTS))
+    call = f"embed --lm hf:{sentence_bert} --text {tmp_path}/t --out {tmp_path}/v.npz --cache none"
+    assert main(call.split()) == 0
+    made = np.load(tmp_path / "v.npz")["vectors"]
+    for text, vector in zip(test_huggingface.TEXTS, made, strict=True):
+        ids = torch.tensor([bert[2](text)["input_ids"]])
+        with torch.inference_mode():
+            states = bert[1].base_model(ids).last_hidden_state[0].numpy()
+        expected = pooled(states, pool, boundaries, 1, 1)
+        scale = np.linalg.norm(expected) if more else 1
+        np.testing.assert_allclose(vector, expected / scale, atol=1e-4)
+    assert main([*call.split(), "--pool", "max"]) == 0  # whoever says how is not asked
+    assert not np.allclose(np.load(tmp_path / "v.npz")["vectors"], made)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "more", "message"),
+    [
+        ({POOLING + "weightedmean_tokens": True}, [], "pooling weightedmean is not followed"),
+        ({POOLING + "cls_token": True, POOLING + "max_tokens": True}, [], "cls and max is not"),
+        (
+            {POOLING + "cls_token": True},
+            ["Dense"],
+            "modules.json: the module Dense is not followed",
+        ),
+        (None, [], "lists no modules with type and path"),
+        ({}, ["prompt"], "default_prompt_name has a prompt"),
+    ],
+)
+def test_other_modules_are_refused(sentence_bert, tmp_path, pooling, more, message, capsys):
+    write_modules(sentence_bert, pooling, *(kind for kind in more if kind != "prompt"))
+    if pooling is None:
+        (sentence_bert / "modules.json").write_text('[{"path": 1}]')
+    if more == ["prompt"]:
+        told = sentence_bert / "config_sentence_transformers.json"
+        told.write_text('{"default_prompt_name": "query"}')
+    (tmp_path / "p").write_text("a b\tc\t1\n")
+    assert main(["sts", "--lm", f"hf:{sentence_bert}", "--pairs", f"{tmp_path}/p"]) == 1
+    assert message in capsys.readouterr().err
