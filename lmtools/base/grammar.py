@@ -82,6 +82,9 @@ def fit(
     """
     try:
         return msgspec.convert(tree, kind)
+    except UnicodeError:  # of half a surrogate pair, in a key too
+        check_texts(tree, where, titles)
+        raise
     except msgspec.ValidationError as error:
         told = FAULT.fullmatch(str(error))
         path = [name or place for name, place in STEP.findall(told["path"] or "")]

@@ -166,6 +166,11 @@ def rows(path: Path, form: str, words: int) -> Iterator[tuple[int, str, str]]:
     for row, line in read_lines(path):
         utt, _, rest = line.strip().replace("\t", " ", 1).partition(" ")
         where = f"{path}:{row}"
+        if words == 4 and len(rest.split()) == words:
+            raise UserError(
+                f"{where}: has a channel; make each channel a recording in wav.scp (`REC-A sox F -t"
+                " wav - remix 1 |`), and leave it out"
+            )
         if not rest.strip() or "\0" in rest or (words > 2 and len(rest.split()) != words - 1):
             raise UserError(f"{where}: {line[:80]!a} is not `{form}`; correct the line")
         first_time(identifier(utt, where), seen, where)

@@ -20,6 +20,11 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 def identifier(utt: str, where: str) -> str:
     """Return `utt` if it can be a key of Kaldi text; UserError otherwise."""
+    if wide := [c for c in utt if c.isspace() and not c.isascii()]:
+        code = "".join(f"\\x{byte:02x}" for byte in wide[0].encode())
+        remedy = f"write a space for it: sed 's/{code}/ /' F > NEW"
+        cause = f"utterance id {utt[:40]!a} holds white space, U+{ord(wide[0]):04X}"
+        raise UserError(f"{where}: {cause}; {remedy}")
     if not utt or any(c.isspace() for c in utt) or utt.startswith("\ufeff"):
         raise UserError(
             f"{where}: utterance id {utt!a} is empty or holds white space or a byte-order mark;"

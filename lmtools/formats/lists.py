@@ -208,7 +208,8 @@ def list_places(path: Path, form: str) -> Iterator[Path]:
             yield from sorted(texts, key=lambda text: text.parent.name not in str(folder))
 
 
-TIMES = re.compile(r"(\S+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?)")  # of Kaldi's segments, behind the id
+# of Kaldi's segments, behind the id: recording, begin, end (-1: its end), perhaps a channel
+TIMES = re.compile(r"(\S+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?|-1(?:\.0*)?)(?: \d| [A-Z])?")
 NUMBER = re.compile(r"[-_][^-_]*$")
 
 

@@ -168,6 +168,8 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
     else:
         first = "" if Path(path).is_dir() or is_pipe(path) else read_first_line(path)
         names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
+        if len(names) > 1 and '"hyps"' not in first:  # what a file holds says more than its name
+            names = [name for name in names if name != "jsonl"]
     if not names and not parse_specifier(path) and (other := unlike_lists(path, default is None)):
         near = name_nearest("stream", formats)
         raise UserError(

@@ -20,7 +20,9 @@ TEXTS = {name: form for name, form in FORMATS.items() if not form.lists}
 # Kaldi's files of a line an utterance which are no text, by what stands after each id
 OTHERS = {
     "utt2dur, the seconds of each utterance": re.compile(r"\d+\.\d+"),
-    "segments, the times of each utterance": re.compile(r"\S+ \d+(\.\d+)? \d+\.\d+"),
+    "segments, the times of each utterance": re.compile(
+        r"\S+ \d+(\.\d+)? (\d+\.\d+|-1(\.0*)?)( \d| [A-Z])?"
+    ),
     "wav.scp, the recordings": re.compile(
         r".*\||\S+\.(wav|flac|mp3|ogg|opus|sph|m4a)", re.IGNORECASE
     ),
@@ -56,7 +58,7 @@ def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
 
 def recognise_text(path) -> str:
     """Return the format of TEXTS that recognises a file, else Kaldi text, as of a pipe."""
-    if path == "-" or parse_specifier(path) or is_pipe(path):
+    if path == "-" or parse_specifier(path) or is_pipe(path) or Path(path).is_dir():
         return KALDI
     first = read_first_line(path)
     names = (name for name, form in TEXTS.items() if form.recognises(Path(path), first))
@@ -64,7 +66,10 @@ def recognise_text(path) -> str:
 
 
 def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") -> dict[str, str]:
-    """Return the texts of a file taken for Kaldi text; `otherwise`: what to do with first words."""
+    """Return the texts of a file taken for Kaldi text, or of `text` in a directory of data;
+    `otherwise`: what to do with first words.
+    """
+    path = Path(path, "text") if Path(path).is_dir() else path
     refuse_shapes(path)
     remedy = f"keep one of them, or give the file with {plain} if its lines have no ids"
     texts = {utt: text for _, utt, text in kaldi_text.rows(path, repeated=remedy)}

@@ -26,6 +26,8 @@ from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
 
+PARTS = (".yaml", ".json", ".jsonl", ".safetensors", ".pt")  # files of a model directory
+
 
 def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
     """Load the language model of a specification, or of the text of one: a model directory of ours
@@ -117,6 +119,9 @@ def load_ngram(spec: LMSpec, computing: Computing) -> NgramScorer:
             f"{spec.lm}: no such language model; give a model directory, a KenLM or ARPA file,"
             f" hf:DIR, or the name of an installed model ({list_models()})"
         )
+    for folder in path.parents[:2] if path.suffix in PARTS and path.is_file() else ():
+        if any((folder / name).exists() for name in (CONFIG, "config.json")):
+            raise UserError(f"{spec.lm}: a file of a model; give its directory, {folder}")
     if path.is_dir() and not (path / CONFIG).exists():
         raise UserError(
             f"{spec.lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"

@@ -68,6 +68,8 @@ SHAPES = tuple(
     for mark, what, remedy in (
         (rb"NBestList", "SRILM's N-best lists", LISTS),
         (rb"[\[\s]*\{\s*\"[^\"\n]*\"\s*:", "JSON, such as N-best lists", LISTS),
+        (rb"(?:\s*\[)+\s*\"(?:[^\"\\\n]|\\.)*\"\s*[,\]]", "a JSON list of texts",
+         "write one a line: jq -r '.[]' F > NEW"),
         (rb"(?i)\s*<(?:\?xml\b|!doctype\b|html\b"
          rb"|[a-z]\w*(?:\s+[\w:-]+\s*=\s*[\"'][^\"'\n]*[\"'])+\s*/?>)",
          "XML or HTML", "take the text out of it"),

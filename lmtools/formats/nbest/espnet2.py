@@ -2,7 +2,8 @@
 one directory a rank, one file a field.
 
 `score` is the printed total of the first pass (decoder, CTC and LM parts already weighted and
-added), a number or `tensor(-7.41)` with or without `device=`; it becomes the component `am`.
+added), a number or `tensor(-7.41)` with or without `device=` or `grad_fn=`, perhaps in quotes as
+json.dump leaves it; it becomes the component `am`.
 `scores`, if it is there, has the parts, `{'decoder': tensor(-4.1), 'ctc': -2.0}` or `decoder=-4.1
 ctc=-2.0`, which become components of these names. A rank directory may lack utterances; a too-short
 utterance has the text " ", no parts, and becomes an empty hypothesis whose scores are 0. `token`
@@ -33,9 +34,9 @@ SUMMARY = "ESPnet2 decode directory with {n}best_recog/text, score and perhaps s
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
 UNITS = ("token", "token_int")
-TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
+TENSOR = re.compile(r"tensor\(\[?(.*?)\]?(,.*)?\)")
 NAME = re.compile(r"""[^\W\d][^\s'":=,(){}]*""")
-VALUE = r"tensor\([^)]*\)|[^\s,:=()]+"
+VALUE = r"""["']?tensor\((?:[^()]|\([^)]*\))*\)["']?|[^\s,:=()]+"""
 PART = re.compile(rf"""['"]?({NAME.pattern})['"]?(?: ?[:=] ?| )({VALUE})(?:,? ?|$)""")
 
 
@@ -126,9 +127,10 @@ def read_hypotheses(folder: Path, scored: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def parse_score(text: str, where: str, what: str = "score") -> float:
-    """Return the number in `text`, bare or as `tensor(...)`."""
-    match = TENSOR.fullmatch(text)
-    return number(match[1].strip() if match else text, where, what)
+    """Return the number in `text`, bare or as `tensor(...)`, with or without quotes."""
+    bare = text[1:-1] if text[:1] in ('"', "'") and text[-1:] == text[:1] else text
+    match = TENSOR.fullmatch(bare)
+    return number(match[1].strip() if match else bare, where, what)
 
 
 def parse_parts(text: str, where: str) -> dict[str, float]:

@@ -1,63 +1,100 @@
-"""Manifests: the text of each recording of a data set, as NeMo, Common Voice and others keep it.
+"""Manifests: the text of each recording of a data set, as NeMo, Lhotse, Common Voice and others
+keep it.
 
-JSON objects, one a line or in a list, or a table (CSV, TSV) whose first line names its columns. An
-utterance is called by the first of IDS, or of PATHS without directory and suffix. Where NeMo wrote
-what it recognised beside the text (`pred_text`), that is the hypothesis and the text its reference.
-The format is read, not written.
+JSON objects, one a line or in a list, or a table (TSV, CSV with `,`, `;` or `|`) whose first line
+names its columns. An utterance is called by the first of IDS, or of PATHS without directory and
+suffix. Where a row has what was recognised (`pred_text`) or a reference (`ref`), too, it is a
+hypothesis with its reference; with a score, one of several of an utterance, in the file's order.
+Utterances of Lhotse's cuts are their supervisions; of a JSON list of texts they are 1, 2 .. The
+format is read, not written.
 """
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.registry import read_beginning
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import EMPTY, Hypothesis, NBest
 
-SUMMARY = "manifests of data sets: JSON objects, CSV or TSV with a column of texts"
+SUMMARY = "manifests (NeMo, Lhotse), JSON lists of texts, CSV or TSV with a column of texts"
 IDS = ("utt", "utt_id", "utterance_id", "id", "key")
-PATHS = ("audio_filepath", "wav_filename", "audio_path", "file_name", "path", "file", "wav")
+NEMO = "audio_filepath"
+PATHS = (NEMO, "wav_filename", "audio_path", "file_name", "path", "file", "wav", "audio")
 TEXTS = ("text", "sentence", "transcript", "transcription", "wrd")
 HYPS = ("pred_text", "hyp", "hypothesis", "prediction")
+REFS = ("ref", "reference")
+SCORES = ("score", "am", "am_score", "log_prob", "logprob")
+INSIDE = ("supervisions", "tracks", "cut")  # of Lhotse's cuts
+BARE = re.compile(r"[^\s,;]+[,;][^\t]*[,;]\s*-?\d+([.,]\d+)?")  # a row, no names of columns
 
 write = checks.refuse_write
 
 
+class Row(NamedTuple):
+    """A row: the utterance, its text, what was recognised (None: none), its score, the place."""
+
+    utt: str
+    text: str | None
+    hyp: str | None
+    scores: Mapping[str, float]
+    where: str
+
+
 def recognises(path: Path, first: str) -> bool:
     """Return whether the first object, or the first line's columns, name utterances and texts."""
-    names: Iterable = ()
+    names: Iterable = split_row(first)
     if first.lstrip().startswith(("{", "[")):
         head = read_beginning(path).decode("utf-8-sig", "replace").lstrip("[ \t\r\n")
         try:
             tree, _ = json.JSONDecoder().raw_decode(head)
         except (ValueError, RecursionError):
             return False
-        rich = isinstance(tree, dict) and any(
-            isinstance(value, (dict, list)) or "score" in name or "confidence" in name
+        if not isinstance(tree, dict):
+            return isinstance(tree, str) and first.lstrip().startswith("[")
+        if next(find_supervisions(tree), None):
+            return True
+        rich = NEMO not in tree and any(
+            isinstance(value, (dict, list)) or "_score" in name or "confidence" in name
             for name, value in tree.items()
         )
-        if isinstance(tree, dict) and not rich:
-            names = [name for name, value in tree.items() if isinstance(value, str)]
-    elif first:
-        names = split_row(first)
-    return bool(choose(names, IDS + PATHS) and choose(names, TEXTS + HYPS))
+        kinds = (str, type(None))
+        names = [name for name, value in tree.items() if isinstance(value, kinds) and not rich]
+    named = bool(choose(names, IDS + PATHS) and choose(names, TEXTS + HYPS))
+    return named or BARE.fullmatch(first) is not None
+
+
+def find_supervisions(tree: Mapping) -> Iterator[Mapping]:
+    """Yield the supervisions of a cut of Lhotse's, also of one made of others."""
+    for name in INSIDE:
+        inside = tree.get(name)
+        for part in inside if isinstance(inside, list) else [inside]:
+            if isinstance(part, dict):
+                yield from [part] if "text" in part else find_supervisions(part)
 
 
 def read(path) -> Iterator[NBest]:
-    """Read the text of each utterance, or the hypothesis with its reference."""
-    for utt, text, hyp, where in rows(path):
-        if text is None and hyp is None:
-            raise UserError(f"{where}: no text; add it under {TEXTS[0]!r}")
-        ref = text if hyp is not None else None
-        yield NBest(utt, (Hypothesis(" ".join((text if hyp is None else hyp).split())),), ref)
+    """Read the text of each utterance, or hypotheses, perhaps with scores and a reference."""
+    lists: dict[str, tuple[list[Hypothesis], str | None]] = {}
+    for row in rows(path):
+        text, ref = (row.text, None) if row.hyp is None else (row.hyp, row.text)
+        if text is None:
+            raise UserError(f"{row.where}: no text of {row.utt!r}; write it, or drop the line")
+        hyps, said = lists.setdefault(row.utt, ([], ref))
+        if said != ref:
+            raise UserError(f"{row.where}: another reference of {row.utt!r} before; correct one")
+        hyps.append(Hypothesis(" ".join(text.split()), row.scores))
+    yield from (NBest(utt, tuple(hyps), ref) for utt, (hyps, ref) in lists.items())
 
 
-def rows(path) -> Iterator[tuple[str, str | None, str | None, str]]:
-    """Yield name, text, what was recognised (None: none) and place; UserError without name."""
+def rows(path) -> Iterator[Row]:
+    """Yield the rows of a file; UserError for one without name, or a repeated one without score."""
     utterances = checks.Utterances()
     for tree, where in read_trees(path):
         name = choose(tree, IDS + PATHS) or PATHS[0]
@@ -65,40 +102,67 @@ def rows(path) -> Iterator[tuple[str, str | None, str | None, str]]:
         utt = PurePath(utt).stem if name.lower() in PATHS else utt
         if utt in utterances and "offset" in tree:
             utt = f"{utt}-{tree['offset']}"
-        texts = (
-            json_io.optional(tree, choose(tree, keys) or "", str, where) for keys in (TEXTS, HYPS)
+        text, hyp, ref = (
+            json_io.optional(tree, choose(tree, keys) or "", str, where)
+            for keys in (TEXTS, HYPS, REFS)
         )
-        yield utterances.add(utt, where), *texts, where
+        if ref is not None:
+            text, hyp = ref, text if hyp is None else hyp
+        score = choose(tree, SCORES)
+        scores = {"am": parse_score(tree[score], where, score)} if score else EMPTY
+        if not (scores and utt in utterances):
+            utterances.add(utt, where)
+        yield Row(utt, text, hyp, scores, where)
+
+
+def parse_score(value, where: str, name: str) -> float:
+    """Return the number of a cell, with a decimal comma too, or of JSON."""
+    if isinstance(value, str):
+        return checks.number(value.strip().replace(",", "."), where, name)
+    return json_io.expect(value, float, where, name)
 
 
 def read_trees(path) -> Iterator[tuple[Mapping, str]]:
     """Yield the values of each row by column, and its place."""
     lines = read_lines(path)
     number, first = next(((n, line) for n, line in lines if line.strip()), (1, ""))
-    if first.lstrip().startswith("["):
-        yield from json_io.read_list(path)
-    elif first.lstrip().startswith("{"):
-        yield from json_io.read_objects(path)
-    else:
-        names = split_row(first)
-        for number, line in lines:
-            values, where = split_row(line, "\t" in first), f"{path}:{number}"
-            if line and len(values) != len(names):
-                raise UserError(
-                    f"{where}: {len(values)} columns, not {len(names)}; correct the line"
-                )
-            if line:
-                yield dict(zip(names, values, strict=True)), where
+    if first.lstrip().startswith(("{", "[")):
+        objects = json_io.read_objects if first.lstrip().startswith("{") else read_array
+        for tree, where in objects(path):
+            yield from ((part, where) for part in list(find_supervisions(tree)) or [tree])
+        return
+    names, mark = split_row(first), find_separator(first)
+    if not choose(names, TEXTS + HYPS):
+        raise UserError(f"{path}:{number}: no names of columns; let line 1 be utt,text,score")
+    for number, line in lines:
+        values, where = split_row(line, mark), f"{path}:{number}"
+        if line and len(values) != len(names):
+            raise UserError(f"{where}: {len(values)} columns, not {len(names)}; correct the line")
+        if line:
+            yield dict(zip(names, values, strict=True)), where
 
 
-def split_row(line: str, tabs: bool | None = None) -> list[str]:
-    """Return the fields of a line of a table; of `tabs` quotes are letters."""
-    if not line:
-        return []
-    if tabs or (tabs is None and "\t" in line):
-        return line.split("\t")
+def read_array(path) -> Iterator[tuple[dict, str]]:
+    """Yield the objects of a JSON list, each with its place; a text becomes one with its number."""
+    items = json_io.expect(json_io.load(path), list, str(path), "the file")
+    texts = bool(items) and isinstance(items[0], str)
+    for number, item in enumerate(items, 1):
+        where = f"{path}: list {number}"
+        value = json_io.expect(item, str if texts else dict, where, "it")
+        yield {"utt": str(number), "text": value} if texts else value, where
+
+
+def find_separator(line: str) -> str:
+    return next((mark for mark in "\t;|" if mark in line), ",")
+
+
+def split_row(line: str, mark: str | None = None) -> list[str]:
+    """Return the fields of a line of a table, between marks; beside tabs quotes are letters."""
+    mark = mark or find_separator(line)
+    if not line or mark == "\t":
+        return line.split("\t") if line else []
     try:
-        return next(csv.reader([line]), [])
+        return next(csv.reader([line], delimiter=mark), [])
     except csv.Error:
         return []
 

@@ -41,7 +41,7 @@ def read(path, manifest: str | None = None, width: str | None = None) -> Iterato
     hyps = list(read_rows(path))
     most = width_of(path, width)
     if manifest:
-        known = [(utt, text) for utt, text, _, _ in rows(manifest)]
+        known = [(row.utt, row.text) for row in rows(manifest)]
         starts = divide_among(hyps, len(known), most)
         if starts is None:
             raise UserError(

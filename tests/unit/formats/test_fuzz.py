@@ -1,5 +1,9 @@
 """Whatever a reader gets, it returns or raises UserError with one line that names the path."""
 
+import re
+import tempfile
+from pathlib import Path
+
 import pytest
 from fuzz import PAIRS, laid, targets, turns
 from hypothesis import given, settings
@@ -54,6 +58,20 @@ def test_undamaged_files_are_read(name, tmp_path):
         path = laid(files, home)
         outcomes = [outcome(TARGETS[name].read, path, spec) for spec in TARGETS[name].specs]
         assert any(isinstance(found, list) for found in outcomes), outcomes
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_half_a_surrogate_pair_in_any_key_or_value_of_json(name, tmp_path):
+    """Which json.loads takes and UTF-8 cannot hold."""
+    target = TARGETS[name]
+    for files in target.seeds:
+        for file, content in files.items():
+            for quote in re.finditer(rb'"(?=\w)', content if b'{"' in content else b""):
+                half = content[: quote.end()] + rb"\ud83d" + content[quote.end() :]
+                home = Path(tempfile.mkdtemp(dir=tmp_path))
+                for spec in target.specs:
+                    found = outcome(target.read, laid({**files, file: half}, home), spec)
+                    assert isinstance(found, list) or "\n" not in found
 
 
 def outcome(function, *args):

@@ -77,6 +77,29 @@ MANIFESTS = {
     "list.json": json.dumps([{"id": utt, "text": text} for utt, text in TEXTS.items()], indent=1),
     "cv.tsv": "id_\tpath\tsentence\nd\tu1.mp3\tthe red fox ran home\nc\tcafé_2.mp3\ta small dog",
     "ds.csv": "wav_filename,transcript\nu1.wav,the red fox ran home\n/d/café_2.wav,a small dog\n",
+    "nemo_more.json": "\n".join(json.dumps({**row, "word": [{"start": 0.1}]}) for row in ROWS),
+    "excel.csv": "utt;text\nu1;the red fox ran home\ncafé_2;a small dog\n",
+    "pipes.csv": "id|text\nu1|the red fox ran home\ncafé_2|a small dog\n",
+    "supervisions.jsonl": "\n".join(
+        json.dumps({"id": utt, "recording_id": "r", "channel": 0, "text": text})
+        for utt, text in TEXTS.items()
+    ),
+    "cuts.jsonl": "\n".join(
+        json.dumps({"id": f"{utt}-7", "supervisions": [{"id": utt, "text": text}]})
+        for utt, text in TEXTS.items()
+    ),
+    "mixed_cuts.json": json.dumps(
+        [
+            {
+                "id": "m",
+                "tracks": [
+                    {"cut": {"id": "c", "supervisions": [{"id": utt, "text": text}]}}
+                    for utt, text in TEXTS.items()
+                ],
+            }
+        ]
+    ),
+    "test_set": "u1 the red fox ran home\ncafé_2 a small dog\n",
     "x.transcription": "<s> the red fox ran home </s> (u1)\n<s> a small dog </s> (café_2)\n",
     "x.match": "the red fox ran home (u1 -1234)\na small dog (café_2 -7)\n",
     "recogs": "u1:\thyp=[the, red, fox, ran, home]\ncafé_2:\thyp=[a, small, dog]\n",
@@ -85,10 +108,15 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_texts_of_data_sets_are_read(here, capsys, name):
-    Path(name).write_text(MANIFESTS[name])
-    hyp = [["u1", "the read fox ran home"], ["café_2", "a small dog"]] if name[0] == "n" else TEXTS
+    if directory := name == "test_set":
+        Path(name).mkdir()
+    (Path(name) / "text" if directory else Path(name)).write_text(MANIFESTS[name])
+    nemo = name.startswith("nemo")
+    hyp = [["u1", "the read fox ran home"], ["café_2", "a small dog"]] if nemo else TEXTS
     assert main(["evaluate", "--ref", "ref", "--hyp", name]) == 0
-    assert capsys.readouterr().out.startswith("WER 12.50%" if name == "nemo.json" else "WER 0.00%")
+    assert capsys.readouterr().out.startswith("WER 12.50%" if nemo else "WER 0.00%")
+    if directory:
+        return
     if name != "recogs":
         assert main(["evaluate", "--ref", name, "--hyp", "ref"]) == 0
         assert capsys.readouterr().out.startswith("WER 0.00%")
@@ -102,8 +130,48 @@ def test_a_manifest_of_nemo_has_hypotheses_and_references(here, capsys):
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        "utt,text,score\nu1,the red fox,-3.5\nu2,a small dog,-1\nu1,the read fox,-4\n",
+        "utt;ref;hyp;score\nu1;a;the red fox;-3,5\nu2;b;a small dog;-1,0\nu1;a;the read fox;-4,0",
+        '{"id": "u1", "text": "the red fox", "score": -3.5}\n{"id": "u2", "text": "a small dog",'
+        ' "score": -1}\n{"id": "u1", "text": "the read fox", "score": -4}\n',
+    ],
+)
+def test_rows_with_scores_are_lists(here, content):
+    Path("rows").write_text(content)
+    lists = {n.utt: {h.text: h.scores["am"] for h in n.hyps} for n in read("rows")}
+    assert lists == {
+        "u1": {"the red fox": -3.5, "the read fox": -4.0}, "u2": {"a small dog": -1.0}
+    }  # fmt: skip
+    refs = [nbest.ref for nbest in read("rows")]
+    assert refs == (["a", "b"] if ";" in content else [None, None])
+
+
+@pytest.mark.parametrize("ends", [("\n", ",\n"), ("", ", ")])
+def test_lists_of_texts_in_json_are_numbered(here, capsys, ends):
+    for name, texts in {
+        "r": ["the red fox", "a sea", "on"],
+        "h": ["the red box", "a", "on"],
+    }.items():
+        Path(name).write_text(f"[{ends[0]}{ends[1].join(map(json.dumps, texts))}{ends[0]}]")
+    assert main(["evaluate", "--ref", "r", "--hyp", "h"]) == 0
+    assert "(1 sub, 1 del, 0 ins; 6 words, 3 utterances)" in capsys.readouterr().out
+    for words in ("evaluate --plain --ref r --hyp h", "ngram --text r --order 2 --out lm"):
+        assert main(words.split()) == 1
+        assert "is no text but a JSON list of texts; write one a line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("content", "said"),
     [
+        ("u1,the red,-3\nu2,a,-1\n", ":1: no names of columns; let line 1 be utt,text,score"),
+        ("u1;the red;-3,5\n", ":1: no names of columns; let line 1 be utt,text,score"),
+        ("utt,text,score\nu1,a,x\n", ":2: score is 'x'; expected a finite number"),
+        ('{"id": "u1", "text": null}\n', ":1: no text of 'u1'; write it, or drop the line"),
+        ('{"audio": "u1.wav", "sentence": null}', ":1: no text of 'u1'; write it, or drop the"),
+        ('[["a", "b"], ["c"]]', ': list 1: it is ["a", "b"]; expected an object'),
+        ('["a", null]', ": list 2: it is null; expected a text"),
         (
             '{"u1": "a b"}\n',
             ":1: is JSON of no known format; give lines `utt w1 w2 ...`, or objects",

@@ -16,6 +16,7 @@ LISTS = "u1 blue finch\nu2 a bird\n"
     [
         ("u1 2.5\nu2 3.125\n", "looks like Kaldi's utt2dur"),
         ("u1 rec 0.00 2.50\nu2 rec 2.5 4.0\n", "looks like Kaldi's segments"),
+        ("u1 rec 0.00 -1\nu2 rec 2.5 4.0 A\n", "looks like Kaldi's segments"),
         ("u1 /d/a.wav\nu2 sph2pipe -f wav x.sph |\n", "looks like Kaldi's wav.scp"),
         ("u1 feats.ark:12\nu2 feats.ark:345[0:3]\n", "looks like Kaldi's an scp file"),
         ("the house\nthe dog\n", ":2: utterance 'the' .*; keep one of them, or give .* --x if"),

@@ -39,6 +39,21 @@ def test_reads_ranks_in_numeric_order_wherever_they_lie(tmp_path, place):
     assert espnet2.read(root) == LISTS
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        *('"tensor(-0.5889)"', "'tensor(-0.5889)'", '"-0.5889"', "tensor([-0.5889])"),
+        "\"tensor(-0.5889, device='cuda:0')\"",
+        "tensor(-0.5889, device='cuda:0', grad_fn=<AddBackward0>)",
+        "tensor(-0.5889, dtype=torch.float64, grad_fn=<SelectBackward0>)",
+    ],
+)
+def test_tensors_as_they_are_printed_or_dumped(tmp_path, spelled):
+    files = {"text": "u x\n", "score": f"u {spelled}\n", "scores": f"u {{'ctc': {spelled}}}\n"}
+    root = decoded(tmp_path, {f"1best_recog/{name}": content for name, content in files.items()})
+    assert espnet2.read(root)[0].hyps[0].scores == {"am": -0.5889, "ctc": -0.5889}
+
+
 def test_jobs_come_in_numeric_order(tmp_path):
     root = decoded(
         tmp_path, {f"logdir/output.{job}/1best_recog/text": f"u{job} x\n" for job in (1, 2, 10)}
