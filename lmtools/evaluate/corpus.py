@@ -7,6 +7,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_whole
+from lmtools.evaluate.chance import Interval
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, find_aligner
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
@@ -33,8 +34,10 @@ class Evaluation:
         """Statistics summed over utterances (width,)."""
         return self.statistics.sum(0)
 
-    def interval(self, seed: int = 1) -> tuple[float, float]:
-        """Return the 95% confidence interval of the score, by the bootstrap over utterances."""
+    def interval(self, seed: int = 1) -> Interval:
+        """Return the 95% confidence interval of the score, by the bootstrap over utterances; None
+        where these are fewer than two or all alike (of no errors see `confidence`).
+        """
         return confidence(self.statistics, self.metric, check_whole(seed, "seed", 0))
 
 

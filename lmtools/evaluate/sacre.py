@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.chance import ALIKE, Tested, limit_p
 from lmtools.types import EMPTY
 from lmtools.version import __version__
 
@@ -62,18 +63,22 @@ def refuse_missing_model(tokeniser: str | None) -> None:
 
 
 @dataclass(frozen=True)
-class SacrePaired:
-    """sacrebleu's paired bootstrap; the first's 95% interval is `mean` +- `half_width`."""
+class SacrePaired(Tested):
+    """sacrebleu's paired bootstrap; the first's 95% interval is `mean` +- `half_width`, None where
+    it is undefined, as `p` is; `sign_p`: of the exact sign test of so many `units`.
+    """
 
     score: float
     against: float
     difference: float
     mean: float
-    half_width: float
-    p: float
+    half_width: float | None
+    p: float | None
     resamples: int
     seed: int | None
     signature: str
+    units: int
+    sign_p: float
 
 
 @dataclass(frozen=True)
@@ -157,8 +162,8 @@ class Sacre:
         (utterances, width); the second is its baseline.
 
         As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and
-        resamples (1,000). Only systems of the same statistics get p = 1 here: there sacrebleu gives
-        its smallest p.
+        resamples (1,000), where `limit_p` permits it. Only systems of the same statistics get p = 1
+        here: there sacrebleu gives its smallest p.
         """
         from sacrebleu.significance import PairedTest
 
@@ -170,11 +175,15 @@ class Sacre:
         signatures, results = test()
         ((name, signature),) = signatures.items()
         against, result = results[name]
-        p = 1.0 if np.array_equal(first, second) else float(result.p_value)
-        figures = result.score, against.score, result.score - against.score, result.mean, result.ci
+        rows, own = np.hstack([first, second]), self.gain(first) - self.gain(second)
+        alike = np.array_equal(first, second) or not np.ptp(rows, axis=0).any()
+        p, sign_p = limit_p(float(result.p_value), own, alike=alike)
+        figures = result.score, against.score, result.score - against.score, result.mean
+        half_width = float(result.ci) if len(first) > 1 and result.ci > ALIKE else None
         return SacrePaired(
-            *map(float, figures), p, test.n_samples, test._seed, self.signed(signature)
-        )
+            *map(float, figures), half_width, p, test.n_samples, test._seed,
+            self.signed(signature), units=len(first), sign_p=sign_p,
+        )  # fmt: skip
 
     @property
     def signature(self) -> str:

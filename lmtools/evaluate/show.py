@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.chance import FEW, Interval, say_why
 from lmtools.evaluate.corpus import Evaluation, References
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, ErrorRate, find_aligner
@@ -149,26 +150,37 @@ def pair_words(
 
 
 MOST = 20  # lines of a table of words
-FEW = 20  # segments, of fewer of which the mean is not near the normal distribution
 NONE = "-"  # an undefined figure
 
 
-def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
+def line(evaluation: Evaluation, interval: Interval) -> str:
     """Return one line: score, 95% interval, counts, signature."""
     measure, total = METRICS[evaluation.metric], evaluation.total
     percent = "%" if measure.lower_is_better else ""
     sizes = f"{len(evaluation.statistics)} utterances"
     counts = ", ".join(filter(None, [measure.describe(total), sizes]))
-    score = figure(defined(evaluation.metric, total, evaluation.score), interval, percent)
+    units = len(evaluation.statistics)
+    score = figure(defined(evaluation.metric, total, evaluation.score), interval, percent, units)
     return f"{measure.title} {score} ({counts}) {evaluation.signature}"
 
 
-def figure(score: float | None, interval: Sequence[float] | None = None, percent: str = "") -> str:
-    """Return a score with its interval, if it is there; a dash for an undefined one."""
+def figure(
+    score: float | None, interval: Interval = None, percent: str = "", units: int | None = None
+) -> str:
+    """Return a score; where `units` are given, with the interval over these, or why it has none; a
+    dash for an undefined one.
+    """
     if score is None:
         return NONE
-    ends = f" [95% CI {interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
-    return f"{score:.2f}{percent}{ends}"
+    return f"{score:.2f}{percent}{'' if units is None else ' ' + show_ends(interval, units)}"
+
+
+def show_ends(interval: Interval, units: int, form: str = ".2f") -> str:
+    """Return an interval over so many units in brackets, or why there is none."""
+    ends = f"{NONE} ({say_why(units)})"
+    if interval:
+        ends = ", ".join(format(end, form) for end in interval)
+    return f"[95% CI {ends}]"
 
 
 def defined(metric: str, total: np.ndarray, value):
@@ -248,22 +260,23 @@ def oracle_line(metric: str, curve: np.ndarray) -> str:
 
 
 def bootstrap_line(result: Bootstrap) -> str:
-    low, high = result.difference_interval
     share = (
-        f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap"
-        f" resamples (seed {result.seed})"
+        ""
+        if result.p is None
+        else (
+            f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap"
+            f" resamples (seed {result.seed}); "
+        )
     )
-    return (
-        f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p ="
-        f" {result.p:.2g}"
-    )
+    ends = show_ends(result.difference_interval, result.units, "+.2f")
+    return f"difference {result.difference:+.2f} {ends}; {share}{result.describe()}"
 
 
 def groups_line(by: str, result: GroupTests) -> str:
     kind = by.partition("=")[0]
     return (
         f"by whole {kind}s ({result.groups}: {result.better} better, {result.worse} worse):"
-        f" bootstrap p = {result.bootstrap_p:.2g}, sign flips p = {result.flips_p:.2g}"
+        f" {result.describe(kind)}"
     )
 
 
@@ -271,9 +284,10 @@ def sacre_line(result: SacrePaired) -> str:
     seed = f"seed {result.seed}" if result.seed is not None else "no seed"
     settings = (
         f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean"
-        f" {result.mean:.2f} +- {result.half_width:.2f}"
+        f" {result.mean:.2f} +- {NONE if result.half_width is None else f'{result.half_width:.2f}'}"
     )
-    return f"difference {result.difference:+.2f}; {settings}, p = {result.p:.2g} {result.signature}"
+    p = result.describe()
+    return f"difference {result.difference:+.2f}; {settings}, {p} {result.signature}"
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:
@@ -290,14 +304,14 @@ def matched_pairs_line(result: MatchedPairs) -> str:
     return line
 
 
-def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
+def tree(evaluation: Evaluation, interval: Interval) -> dict:
     """Return an evaluation as JSON holds it; of error rates also the counts."""
     metric, total = evaluation.metric, evaluation.total
     counts = count_tree(metric, total)
     return {
         "metric": metric,
         "score": defined(metric, total, evaluation.score),
-        "interval": defined(metric, total, list(interval)),
+        "interval": defined(metric, total, interval and list(interval)),
         "utterances": len(evaluation.statistics),
         **counts,
         "missing": list(evaluation.missing),

@@ -1,5 +1,6 @@
 """Tests of the difference of two systems: matched pairs (MAPSSWE) and the exact sign test for word
 errors; for every metric the paired bootstrap, and sign flips of whole groups, such as speakers.
+What p and what interval a set can have at all is decided in `chance`.
 """
 
 import math
@@ -8,18 +9,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.evaluate.chance import (
+    FEW,
+    Interval,
+    Tested,
+    bound_none,
+    interval,
+    judge_draws,
+    say_why,
+    sign_test,
+)
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.sacre import SacrePaired
 
 RESAMPLES = 10_000
-LEVEL = 95  # per cent, of the confidence intervals
 BOUNDARY = 2  # correct words that bound a segment
 BLOCK = 1 << 22  # resampled utterances drawn at once
-EXACT = 16  # groups up to which sign flips are counted, not drawn
+EXACT = FEW - 1  # groups up to which sign flips are counted, not drawn
 
 
 @dataclass(frozen=True)
-class MatchedPairs:
+class MatchedPairs(Tested):
     """Result of the matched pairs test: differences are errors of the first system minus errors of
     the second, a segment; the first is `better` in so many segments, and `worse` in others.
 
@@ -35,31 +46,47 @@ class MatchedPairs:
     p: float
     better: int
     worse: int
+    unit = "segment"
 
     @property
     def sign_p(self) -> float:
         """Two-tailed p of the exact sign test of the segments."""
         return sign_test(self.better, self.worse)
 
+    @property
+    def units(self) -> int:
+        return self.segments
+
 
 @dataclass(frozen=True)
-class Bootstrap:
+class Bootstrap(Tested):
     """Result of the paired bootstrap: scores of both systems, first minus second, and their 95%
     intervals.
 
-    `improvement` is the share of resamples in which the first system is better, `p` is two-sided.
+    `improvement` is the share of resamples in which the first system is better, `p` is two-sided,
+    `sign_p` that of the exact sign test of so many `units`.
     """
 
     score: float
     against: float
     difference: float
-    score_interval: tuple[float, float]
-    against_interval: tuple[float, float]
-    difference_interval: tuple[float, float]
+    score_interval: Interval
+    against_interval: Interval
+    difference_interval: Interval
     improvement: float
-    p: float
+    p: float | None
     resamples: int
     seed: int
+    units: int
+    sign_p: float
+
+
+# by name in JSON, the first test of a metric first
+TESTS: dict[str, type[Tested]] = {
+    "matched_pairs": MatchedPairs,
+    "sacre": SacrePaired,
+    "bootstrap": Bootstrap,
+}
 
 
 def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> MatchedPairs:
@@ -69,8 +96,9 @@ def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> Ma
     Segments are stretches with an error of either system, bounded by at least two words that both
     have right or by the ends of the utterance. The statistic is sqrt(n) mean / deviation, referred
     to the normal distribution; where the differences do not vary, the exact sign test takes its
-    place (sc_stats says 0 there). Equal to sc_stats on equal alignments; sclite's alignments have
-    more correct words than `align`'s and so a few segments more.
+    place (sc_stats says 0 there), and p is never below the smallest p of that test. Else equal to
+    sc_stats on equal alignments; sclite's have more correct words than `align`'s and so a few
+    segments more.
     """
     pairs = [
         segment_errors(slots(left.steps), slots(right.steps))
@@ -109,14 +137,9 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
     deviation = float(difference.std(ddof=1)) if n > 1 else None
     better, worse = int((difference < 0).sum()), int((difference > 0).sum())
     z = mean * math.sqrt(n) / deviation if deviation else None
-    p = sign_test(better, worse) if z is None else math.erfc(abs(z) / math.sqrt(2))
+    least = sign_test(n, 0)
+    p = sign_test(better, worse) if z is None else max(math.erfc(abs(z) / math.sqrt(2)), least)
     return MatchedPairs(n, mean, deviation, z, p=p, better=better, worse=worse)
-
-
-def sign_test(better: int, worse: int) -> float:
-    """Return the two-tailed p of so uneven a split, if either side is as likely; 1 of nothing."""
-    tail = sum(math.comb(better + worse, few) for few in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / 2 ** (better + worse))
 
 
 def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
@@ -136,18 +159,23 @@ def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> n
     return np.concatenate(sums)
 
 
-def interval(scores: np.ndarray) -> tuple[float, float]:
-    """Return the central 95% of resampled scores; NaN where all are undefined."""
-    known = scores[~np.isnan(scores)]
-    low, high = np.percentile(known if len(known) else scores, [50 - LEVEL / 2, 50 + LEVEL / 2])
-    return float(low), float(high)
-
-
 def confidence(
     statistics: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """Return the 95% interval by the bootstrap over utterances (Bisani and Ney 2004)."""
-    return interval(score_draws(METRICS[metric], resample(statistics, seed, resamples)))
+) -> Interval:
+    """Return the 95% interval by the bootstrap over utterances (Bisani and Ney 2004); of no errors
+    the one-sided one of `bound_none`, over the words (units) of the references.
+    """
+    draws = score_draws(METRICS[metric], resample(statistics, seed, resamples))
+    return score_interval(draws, statistics, METRICS[metric])
+
+
+def score_interval(draws: np.ndarray, statistics: np.ndarray, measure) -> Interval:
+    """Return the interval of the score of utterances (utterances, width) from its `draws`."""
+    total, units = statistics.sum(0), len(statistics)
+    length = float(measure.length(total))
+    if units > 1 and length > 0 and measure.lower_is_better and not measure.score(total):
+        return 0.0, bound_none(length)
+    return interval(draws, units)
 
 
 def score_draws(measure, sums: np.ndarray) -> np.ndarray:
@@ -161,8 +189,7 @@ def paired_bootstrap(
     """Return the paired bootstrap (Bisani and Ney 2004) of two systems' statistics (utterances,
     width), the same draws for both.
 
-    p = 2 min(share not better, share not worse), each with one added to numerator and denominator,
-    at most 1.
+    For p see `judge_draws`.
     """
     assert first.shape == second.shape, (first.shape, second.shape)
     measure = METRICS[metric]
@@ -170,27 +197,36 @@ def paired_bootstrap(
         score_draws(measure, sums)
         for sums in np.split(resample(np.hstack([first, second]), seed, resamples), 2, axis=1)
     )
-    better, worse = left < right, left > right
-    if not measure.lower_is_better:
-        better, worse = worse, better
-    tail = min((resamples - better.sum() + 1), (resamples - worse.sum() + 1)) / (resamples + 1)
+    better = left < right if measure.lower_is_better else left > right
     score, against = float(measure.score(first.sum(0))), float(measure.score(second.sum(0)))
-    intervals = interval(left), interval(right), interval(left - right)
-    shares = float(better.mean()), float(min(1, 2 * tail))
-    return Bootstrap(score, against, score - against, *intervals, *shares, resamples, seed=seed)
+    p, sign_p = judge_draws(left - right, measure.gain(first) - measure.gain(second))
+    units = len(first)
+    return Bootstrap(
+        score, against, score - against,
+        score_interval(left, first, measure), score_interval(right, second, measure),
+        interval(left - right, units), float(better.mean()), p, resamples,
+        seed=seed, units=units, sign_p=sign_p,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class GroupTests:
     """Tests with whole groups of utterances as units: two-sided p of the paired bootstrap and of
-    sign flips, and in how many groups the first system is better or worse.
+    sign flips, None where undefined, and in how many groups the first system is better or worse.
     """
 
     groups: int
     better: int
     worse: int
-    bootstrap_p: float
-    flips_p: float
+    bootstrap_p: float | None
+    flips_p: float | None
+
+    def describe(self, unit: str) -> str:
+        """Return both p; where one is undefined, why."""
+        flips = "" if self.flips_p is None else f", sign flips p = {self.flips_p:.2g}"
+        known = self.bootstrap_p is not None
+        p = f"{self.bootstrap_p:.2g}" if known else f"- ({say_why(self.groups, unit)})"
+        return f"bootstrap p = {p}{flips}"
 
 
 def compare_groups(
@@ -209,7 +245,8 @@ def compare_groups(
     gains = np.nan_to_num(gains if measure.lower_is_better else -gains)
     better, worse = int((gains > 0).sum()), int((gains < 0).sum())
     p = paired_bootstrap(first, second, metric, seed).p
-    return GroupTests(len(first), better, worse, p, flip_signs(first, second, metric, seed))
+    flips = flip_signs(first, second, metric, seed) if len(first) > 1 else None
+    return GroupTests(len(first), better, worse, p, flips)
 
 
 def sum_groups(statistics: np.ndarray, places: Sequence[int]) -> np.ndarray:

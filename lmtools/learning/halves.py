@@ -51,7 +51,8 @@ class Report(NamedTuple):
             int(part[:, :3].sum()) for part in (self.first, self.own, self.learnt)
         )
         change = 100 * (after - before) / max(before, 1)
-        p = paired_bootstrap(self.learnt, self.first, "wer", seed=0).p
+        test = paired_bootstrap(self.learnt, self.first, "wer", seed=0)
+        p = test.sign_p if test.p is None else test.p
         yield (
             f"learnt from {self.earlier} answers, tested on the {len(self.first)} after them:"
             f" errors {before} -> {after} ({change:+.1f}%, p {p:.2g}); by weights of their own"

@@ -18,11 +18,12 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
+from lmtools.evaluate.chance import Interval, Tested, bound_none, interval, judge_draws
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.edits import Alignment, align
 from lmtools.evaluate.inputs import Texts
-from lmtools.evaluate.show import NONE, figure
-from lmtools.evaluate.significance import RESAMPLES, interval, resample
+from lmtools.evaluate.show import NONE, figure, show_ends
+from lmtools.evaluate.significance import RESAMPLES, resample
 from lmtools.formats import checks, kaldi_text
 from lmtools.phrases.glossary import Glossary, PhraseSpec
 from lmtools.phrases.matching import PhraseAutomaton, split_word
@@ -162,13 +163,22 @@ class PhraseEvaluation:
         value = float(rate(self.total, figure))
         return None if np.isnan(value) else value
 
-    def intervals(self, seed: int = 1) -> dict[str, tuple[float, float] | None]:
-        """Return 95% intervals of FIGURES by the bootstrap over utterances; None of nothing."""
-        sums = resample(self.statistics, seed, RESAMPLES)
-        return {
-            figure: None if self.score(figure) is None else interval(rate(sums, figure))
-            for figure in FIGURES
-        }
+    @property
+    def units(self) -> int:
+        """Return the number of utterances."""
+        return len(self.statistics)
+
+    def intervals(self, seed: int = 1) -> dict[str, Interval]:
+        """Return 95% intervals of FIGURES by the bootstrap over utterances, of none and of all the
+        one-sided ones; None where undefined.
+        """
+        sums, ends = resample(self.statistics, seed, RESAMPLES), {}
+        for name in FIGURES:
+            ends[name] = interval(rate(sums, name), self.units)
+            if name in RATES and self.units > 1 and (score := self.score(name)) in (0, 100):
+                bound = bound_none(float(self.total[PLACES[RATES[name][1]]]))
+                ends[name] = (100 - bound, 100.0) if score else (0.0, bound)
+        return ends
 
     def per_hour(self, count: float) -> float | None:
         """Return a count by hour of speech; None where the seconds are not known."""
@@ -176,14 +186,17 @@ class PhraseEvaluation:
 
 
 @dataclass(frozen=True)
-class PhraseDifference:
+class PhraseDifference(Tested):
     """Difference of two systems in a figure, first minus second, its 95% interval and two-sided p,
-    of the paired bootstrap; all None where the figure of either is of nothing.
+    of the paired bootstrap, and p of the exact sign test of utterances; all None where the figure
+    of either is of nothing.
     """
 
     difference: float | None = None
-    interval: tuple[float, float] | None = None
+    interval: Interval = None
     p: float | None = None
+    sign_p: float | None = None
+    units: int = 0
 
 
 def compare_phrases(
@@ -200,8 +213,9 @@ def compare_phrases(
             results[name] = PhraseDifference()
             continue
         gaps = measure(sums[:, :width]) - measure(sums[:, width:])
-        tail = min((~(gaps < 0)).sum() + 1, (~(gaps > 0)).sum() + 1) / (len(gaps) + 1)
-        results[name] = PhraseDifference(gap, interval(gaps), float(min(1, 2 * tail)))
+        own = np.nan_to_num(measure(first.statistics) - measure(second.statistics))
+        ends = interval(gaps, first.units)
+        results[name] = PhraseDifference(gap, ends, *judge_draws(gaps, own), first.units)
     return results
 
 
@@ -290,7 +304,7 @@ def describe(evaluation: PhraseEvaluation, seed: int) -> Iterator[str]:
     sums = dict(zip(COUNTS, map(int, evaluation.total), strict=True))
     for name, ends in evaluation.intervals(seed).items():
         counts = "" if name == F1 else " ({} of {})".format(*(sums[n] for n in RATES[name]))
-        yield f"{name} {figure(evaluation.score(name), ends, '%')}{counts}"
+        yield f"{name} {figure(evaluation.score(name), ends, '%', evaluation.units)}{counts}"
     hourly = evaluation.per_hour(evaluation.false_alarms)
     rate = "" if hourly is None else f", {hourly:.2f} an hour of {evaluation.seconds:.0f} s"
     yield f"false alarms {evaluation.false_alarms}{rate}"
@@ -298,12 +312,11 @@ def describe(evaluation: PhraseEvaluation, seed: int) -> Iterator[str]:
 
 def describe_differences(differences: Mapping[str, PhraseDifference]) -> Iterator[str]:
     for name, result in differences.items():
-        if result.interval is None:
-            yield f"difference in {name} {NONE}"
-            continue
-        low, high = result.interval
-        gap = f"{result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]"
-        yield f"difference in {name} {gap}; p = {result.p:.2g}"
+        told = NONE
+        if result.difference is not None:
+            ends = show_ends(result.interval, result.units, "+.2f")
+            told = f"{result.difference:+.2f} {ends}; {result.describe()}"
+        yield f"difference in {name} {told}"
 
 
 def make_tree(evaluation: PhraseEvaluation, seed: int) -> dict:

@@ -4,6 +4,7 @@ of the T-TA paper (Shin et al. 2020).
 
 from collections.abc import Iterator
 
+from lmtools.evaluate.chance import say_why
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
@@ -129,10 +130,10 @@ def list_units(plan: ExperimentPlan, measured: Measured) -> Iterator[str]:
     groups = next((result.groups for result in results.values() if result.groups), None)
     if groups:
         kind = plan.groups.partition("=")[0]
-        yield (
-            f"p ({kind} bootstrap), p ({kind} flips): {groups.groups} whole {kind}s are drawn, or"
-            " exchange the first pass for the system."
-        )
+        what = f"{groups.groups} whole {kind}s are drawn, or exchange the first pass for the system"
+        if groups.groups < 2:
+            what = f"undefined of {say_why(groups.groups, kind)}"
+        yield f"p ({kind} bootstrap), p ({kind} flips): {what}."
     if plan.planned is not None:
         first, others = next(iter(tests_of(measured.refs.metric))), {*results} - {*plan.planned}
         yield (
@@ -142,7 +143,15 @@ def list_units(plan: ExperimentPlan, measured: Measured) -> Iterator[str]:
 
 
 def list_signed(experiment: Experiment, measured: Measured) -> Iterator[str]:
-    """Yield a note on the systems whose matched pairs test is undefined."""
+    """Yield notes on what has to stand beside p of few units, and on the systems whose matched
+    pairs test is undefined.
+    """
+    for name, result in measured.results.items():
+        tests = {"MAPSSWE": result.pairs, "sacreBLEU": result.sacre, "bootstrap": result.bootstrap}
+        tests |= {"tuned": result.beside}
+        told = [f"{k} {t.describe()}" for k, t in tests.items() if t and t.qualify()]
+        if told and name not in (FIRST, ORACLE):
+            yield f"{experiment.lists.names.label(name)}: {'; '.join(told)}."
     names = [
         experiment.lists.names.label(name)
         for name, result in measured.results.items()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.chance import Tested
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import (
@@ -196,8 +197,13 @@ class Result:
     bootstrap: Bootstrap | None = None
     pairs: MatchedPairs | None = None
     sacre: SacrePaired | None = None
-    beyond: float | None = None
+    beside: Tested | None = None
     groups: GroupTests | None = None
+
+    @property
+    def beyond(self) -> float | None:
+        """The probability that the difference to the tuned first pass is chance."""
+        return self.beside and self.beside.p
 
     @property
     def test(self) -> MatchedPairs | SacrePaired | Bootstrap | None:
@@ -271,7 +277,7 @@ def measure(
 
 def grouped(measured: Measured, groups: str | None) -> Measured:
     """Return a set with the tests of whole groups, as after `evaluate --by`, of compared systems;
-    {set} stands for the set's name. Nothing is tested of one group.
+    {set} stands for the set's name.
     """
     metric, results = METRICS[measured.refs.metric], measured.results
     if not groups or isinstance(metric, Sacre) or not results[FIRST].bootstrap:
@@ -287,7 +293,7 @@ def grouped(measured: Measured, groups: str | None) -> Measured:
         )
         for name, result in results.items()
     }
-    return replace(measured, results=tested if len(set(parts)) > 1 else results)
+    return replace(measured, results=tested)
 
 
 def measure_set(
@@ -373,12 +379,12 @@ def compared(refs: References, result: Result, first: Result, tuned: Result | No
         bootstrap=paired_bootstrap(*statistics, refs.metric, SEED),
         pairs=refs.compare(result.texts, first.texts) if refs.metric == "wer" else None,
         sacre=metric.paired_bootstrap(*statistics) if isinstance(metric, Sacre) else None,
-        beyond=chance(refs, result, tuned) if tuned and result is not tuned else None,
+        beside=chance(refs, result, tuned) if tuned and result is not tuned else None,
     )
 
 
-def chance(refs: References, result: Result, other: Result) -> float:
-    """Return the probability that two systems differ by chance: MAPSSWE of WER, or bootstrap."""
+def chance(refs: References, result: Result, other: Result) -> Tested:
+    """Return the test of whether two systems differ by chance: MAPSSWE of WER, or bootstrap."""
     if refs.metric == "wer":
-        return refs.compare(result.texts, other.texts).p
-    return paired_bootstrap(result.statistics, other.statistics, refs.metric, SEED).p
+        return refs.compare(result.texts, other.texts)
+    return paired_bootstrap(result.statistics, other.statistics, refs.metric, SEED)

@@ -104,7 +104,7 @@ def draw_systems(
         bar = {"color": theme.color(styles[name]), "linewidth": 3, "alpha": 0.45}
         axes.plot([row.low, row.high], [y, y], solid_capstyle="butt", **bar)
         axes.plot([row.value], [y], linestyle="none", **marked(theme, styles[name], 8, 8))
-        write_right_of(axes, (row.high, y), f"{row.value:.2f}")
+        write_right_of(axes, (row.high or row.value, y), f"{row.value:.2f}")
     draw_first(axes.axvline, theme, styles[FIRST], measured.results[FIRST].score)
     axes.set_yticks(range(len(names)), [*map(experiment.names.label, names)])
     axes.invert_yaxis()

@@ -157,7 +157,7 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
         key, bootstrap = ("system", name, place), result.bootstrap
         tests = [None, None] if name in (FIRST, ORACLE) else [result.test, bootstrap]
         chances = [test and test.p for test in tests]
-        ends = bootstrap.score_interval if bootstrap else (None, None)
+        ends = (bootstrap and bootstrap.score_interval) or (None, None)
         yield FigureRow(*key, metric, result.score, *ends, chances[0])
         if isinstance(METRICS[metric], ErrorRate):
             counts = result.statistics.sum(0)[:3].tolist()
@@ -183,6 +183,7 @@ def rows_of_holm(measured: Measured, planned: Sequence[str] | None) -> Iterator[
         name: result.test.p
         for name, result in measured.results.items()
         if result.test and name not in (FIRST, ORACLE) and planned is not None
+        if result.test.p is not None
     }
     others = [name for name in tests if name not in (planned or ())]
     chances = dict(zip(others, holm([tests[name] for name in others]), strict=True))
@@ -199,7 +200,7 @@ def rows_of_unnormalised(lists: RescoredLists, measured: Measured) -> Iterator[F
     systems = {makeup(name): result for name, result in measured.results.items()}
     for name, rough in measured.unnormalised.items():
         if plain := systems.get(makeup(name).normal):
-            p, change = chance(measured.refs, rough, plain), rough.score - plain.score
+            p, change = chance(measured.refs, rough, plain).p, rough.score - plain.score
             yield FigureRow("system", name, place, UNNORMALISED, change, p=p)
 
 

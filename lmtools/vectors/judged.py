@@ -14,7 +14,7 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look, Names, Style
-from lmtools.vectors.similarity import williams
+from lmtools.vectors.similarity import compare_correlations
 
 MASKED = "masked"  # a view, and the kind of a model that has it
 REFERENCE = "tta"  # the system that the others are compared with
@@ -222,7 +222,7 @@ def williams_p(reference: Judged, judged: Judged) -> float | None:
     if judged is reference:
         return None
     try:
-        return williams(judged.gold, reference.best.cosines, judged.best.cosines)
+        return compare_correlations(judged.gold, reference.best.cosines, judged.best.cosines)[0]
     except UserError:  # cosines that are all alike, or next to no pairs
         return None
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import read_json
+from lmtools.evaluate.chance import ALIKE, limit_p, qualify_p
 from lmtools.vectors.files import SentenceVectors
 
 FEWEST = 4  # pairs: Fisher's interval and Williams' test divide by n - 3
@@ -118,6 +119,19 @@ def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     return float(2 * stats.t.sf(t, n - 3))
 
 
+def compare_correlations(
+    gold: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[float, str]:
+    """Return p of Williams' test, at least the smallest of the exact sign test, and what has to
+    stand behind it. The sign of a pair says whose standardised value is nearer to the judgement's;
+    the squares of these distances sum to 2 - 2 r.
+    """
+    ours, one, other = map(standardise, (gold, first, second))
+    own = (ours - other) ** 2 - (ours - one) ** 2
+    p, sign_p = limit_p(williams(gold, first, second), own, alike=False)
+    return p, qualify_p(p, len(own), sign_p, "pair")
+
+
 def standardise(values: np.ndarray) -> np.ndarray:
     values = values - values.mean()
     return values / np.linalg.norm(values)
@@ -166,7 +180,8 @@ def correlate_layers(
         row: dict = {"layer": layer}
         for name, correlation in CORRELATIONS.items() if gold is not None else ():
             try:
-                row[name] = list(correlation(gold, values))
+                value, *ends = correlation(gold, values)
+                row[name] = [value, *(ends if abs(value) < 1 - ALIKE else (None, None))]
             except UserError as error:
                 if not np.ptp(gold):
                     raise UserError(f"{source}: {error}") from None
@@ -179,15 +194,17 @@ def correlate_layers(
 def describe_row(row: dict, count: int) -> str:
     """Return the printed line of one layer: its correlations, percent, with intervals."""
     known = [
-        f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]"
+        f"{name} {100 * r[0]:.2f} [{', '.join(f'{100 * end:.2f}' for end in r[1:] if end) or '-'}]"
         for name in CORRELATIONS
         if (r := row.get(name))
     ]
     return f"layer {row['layer']}: {', '.join(known) or 'no correlation'} ({count:,} pairs)"
 
 
-def compare_rows(tree: dict, against) -> float:
-    """Return the p of Williams' test of the last layer against that of the other system's file."""
+def compare_rows(tree: dict, against) -> tuple[float, str]:
+    """Return the p of Williams' test of the last layer against that of the other system's file, and
+    what has to stand behind it.
+    """
     other = read_json(against, REMEDY)
     try:
         same, values = other["sha256"] == tree["sha256"], other["rows"][-1]["cosine"]
@@ -199,4 +216,4 @@ def compare_rows(tree: dict, against) -> float:
             " the same pairs"
         )
     gold, first, values = map(np.array, (tree["similarity"], tree["rows"][-1]["cosine"], values))
-    return williams(gold, first, values)
+    return compare_correlations(gold, first, values)

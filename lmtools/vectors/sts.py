@@ -82,11 +82,12 @@ def correlate(args, given, embedded, places, out):
     }  # fmt: skip
     lines = [describe_row(row, len(given)) for row in rows]
     if args.against:
-        p = compare_rows(tree, args.against)
+        p, beside = compare_rows(tree, args.against)
         shown = "<0.0001" if p < 5e-5 else f"{p:.4f}"
-        lines += [
-            f"last layer against that of {args.against}: p {shown} (Williams' test, two-sided)"
-        ]
+        lines.append(
+            f"last layer against that of {args.against}: p {shown} (Williams' test,"
+            f" two-sided){beside}"
+        )
     if out:
         write_json(tree, out, indent=None)
     print("\n".join(lines))

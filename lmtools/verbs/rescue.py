@@ -17,11 +17,13 @@ from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.specs import find_model, list_models
 from lmtools.evaluate import show
+from lmtools.evaluate.chance import say_why
 from lmtools.evaluate.doctor import ERROR, print_findings, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.doctor.scores import find_costs
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
+from lmtools.evaluate.significance import TESTS
 from lmtools.formats import FORMATS
 from lmtools.formats.lists import (
     NONE,
@@ -437,16 +439,22 @@ def draw_table(out: Path, metric: str, lms: Sequence[str] = ()) -> Iterator[str]
     weights = {"tuned without LM": list_weights(out / f"{NO_LM}weights.json", lms)}
     weights["with LM"] = list_weights(out / "weights.json", lms)
     yield f"{'':16}  {METRICS[metric].title:>6}  95% interval  {'p':7}  weights"
+    notes: list[str] = []
     for name, tree in rows.items():
         score, interval = show.figure(tree["score"]), show.NONE
         if tree["interval"]:
             interval = "{:.2f}, {:.2f}".format(*tree["interval"])
-        tests = [tree[kind] for kind in ("matched_pairs", "sacre", "bootstrap") if kind in tree]
-        p = f"{tests[0]['p']:.2g}" if tests and name == "with LM" else ""
+        tests = [kind(**tree[key]) for key, kind in TESTS.items() if key in tree]
+        tests = tests if name == "with LM" else []
+        p = "".join(show.NONE if test.p is None else f"{test.p:.2g}" for test in tests[:1])
         # None: of the matched pairs test, which the exact sign test stands for
-        p += " (sign test)" if p and tests[0].get("z", 0) is None else ""
+        p += " (sign test)" if p and getattr(tests[0], "z", 0) is None else ""
         cells = f"{name:16}  {score:>6}  {interval:12}  {p:7}  {weights.get(name, '')}"
         yield cells.rstrip()
+        notes += [f"p of {name}: {p}{test.qualify()}" for test in tests[:1] if test.qualify()]
+        if tree["score"] is not None and not tree["interval"]:
+            notes.append(f"no interval of {name}: {say_why(tree['utterances'])}")
+    yield from notes
 
 
 def list_weights(path: Path, lms: Sequence[str]) -> str:

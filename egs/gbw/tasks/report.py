@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from lmtools.base.atomic import atomic_binary, atomic_text
 from lmtools.base.config import load_yaml
 from lmtools.base.files import read_bytes
-from lmtools.evaluate.significance import resample
+from lmtools.evaluate.significance import resample, sign_test
 from lmtools.report.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import Look
 from lmtools.report.table import NONE, Table, markdown
@@ -80,7 +80,7 @@ def compare(task: Task, first: System, second: System) -> float:
         begin = end
     difference = figures[0] - figures[1]
     rarer = min((difference <= 0).mean(), (difference >= 0).mean())
-    return float(min(1.0, 2 * max(rarer, 1 / RESAMPLES)))
+    return float(min(1.0, max(2 * rarer, 2 / RESAMPLES, sign_test(len(flat), 0))))
 
 
 class Results(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import exit_with_message
 from lmtools.base.seal import read_json
-from lmtools.vectors.similarity import williams
+from lmtools.vectors.similarity import compare_correlations
 
 LMS = {"causal": "uniLM", "masked": "biLM, intact", "tta": "T-TA"}
 OTHERS = {
@@ -74,7 +74,8 @@ KINDS = ("pearson", "spearman")
 def test(ours: dict, theirs: dict) -> float:
     """Return the p of Williams' test of two systems' last layers."""
     gold = np.array(ours["similarity"])
-    return williams(gold, *(np.array(tree["rows"][-1]["cosine"]) for tree in (ours, theirs)))
+    cosines = (np.array(tree["rows"][-1]["cosine"]) for tree in (ours, theirs))
+    return compare_correlations(gold, *cosines)[0]
 
 
 def spread(values: Sequence[float]) -> str:

@@ -208,7 +208,7 @@ def test_mistakes_are_one_line(here, capsys, arguments, cause):
     ("left", "line", "z", "p"),
     [
         (0, "-1.000 errors a segment, z undefined (the same difference in all)", None, 2**-9),
-        (1, "-0.900 errors a segment, z = -9.00, p = 2.3e-19", -9, 2.26e-19),
+        (1, "-0.900 errors a segment, z = -9.00, p = 0.002", -9, 2**-9),
     ],
 )
 def test_what_the_matched_pairs_test_cannot_say(tmp_path, capsys, left, line, z, p):

@@ -144,7 +144,7 @@ def test_equal_systems_do_not_differ():
         0,
         0,
         1,
-        (0, 0),
+        None,
     )
 
 
@@ -168,8 +168,32 @@ def test_draws_without_words_have_no_rate():
     statistics = np.array([[1, 0, 0, 2], [0, 0, 3, 0]])
     low, high = confidence(statistics, "wer", seed=1, resamples=500)
     assert (low, high) == (50, 200)  # draws of both have 4 errors of 2 words
-    assert np.isnan(confidence(statistics[1:], "wer", seed=1, resamples=50)).all()
-    assert interval(np.array([np.nan, 1.0, 1.0])) == (1, 1)
+    assert confidence(statistics[1:], "wer", seed=1, resamples=50) is None
+    assert interval(np.array([np.nan, 1.0, 1.0]), 3) is None
+    assert interval(np.array([np.nan, 1.0, 1.0, 2.0]), 3)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("errors", "other", "ends", "p", "told"),
+    [
+        ([1], [0], None, None, "p = - (one utterance)"),
+        ([0], [0], None, None, "p = - (one utterance)"),
+        ([1] * 30, [1] * 30, None, 1, "p = 1"),
+        ([1] * 4, [2] * 4, None, None, "p = - (all 4 utterances alike); exact sign test of 4"),
+        ([0] * 6, [3, 1, 2, 2, 2, 1], (0, 4.87), 2**-5, "p = 0.031; exact sign test of 6"),
+        ([0] * 30, [1] * 29 + [2], (0, 0.99), 2 / 10_001, "p = 0.0002"),
+    ],
+)
+@pytest.mark.parametrize("metric", ["wer", "ter"])
+def test_what_few_units_cannot_say(errors, other, ends, p, told, metric):
+    """Units of ten words; of no errors in n words at most 1 - 0.05^(1/n) are wrong, one-sided."""
+    one, two = (np.array([[x, 0, 0, 10] for x in side]).reshape(-1, 4) for side in (errors, other))
+    if metric == "ter":
+        one, two = one[:, [0, 3]], two[:, [0, 3]]
+    result = paired_bootstrap(one, two, metric, seed=1)
+    assert result.score_interval == confidence(one, metric, seed=1)
+    assert result.score_interval == (ends and pytest.approx(ends, abs=0.005))
+    assert result.p == (p and pytest.approx(p)) and result.describe().startswith(told)
 
 
 def test_resamples_draw_whole_utterances(monkeypatch):
@@ -200,6 +224,18 @@ def test_drawn_sign_flips_come_near_the_exact_p():
     first = np.array([[1, 0, 0, 10]] * 20)
     second = first + np.array([[1, 0, 0, 0]] * 16 + [[-1, 0, 0, 0]] * 4)
     assert flip_signs(first, second, "wer", seed=1) == pytest.approx(sign_test(16, 4), abs=0.004)
+
+
+def test_one_group_is_no_evidence():
+    first = np.array([[1, 0, 0, 10], [2, 0, 0, 9], [0, 0, 0, 5]])
+    result = compare_groups(first, first * [2, 0, 0, 1], "aaa", "wer", seed=1)
+    assert (result.bootstrap_p, result.flips_p) == (None, None)
+    assert result.describe("talk") == "bootstrap p = - (one talk)"
+
+
+def test_no_p_is_below_the_sign_tests():
+    segments = np.array([[0, 1]] * 23 + [[0, 2]])
+    assert z_test(segments).p == 2 * 0.5**24 and z_test(segments).z == pytest.approx(-25)
 
 
 def test_two_groups_are_little_evidence():

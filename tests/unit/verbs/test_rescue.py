@@ -388,5 +388,5 @@ def test_the_table_says_which_test_and_what_is_undefined(home):
         return list(draw_table(Path(), "wer", ["lm"]))
 
     row = next(row for row in table("new") if row.startswith("with LM"))
-    assert row.split(maxsplit=3)[3].startswith("0.00, 0.00    0.002 (sign test)  am 1, ")
+    assert row.split(maxsplit=3)[3].startswith("0.00, 9.50    0.002 (sign test)  am 1, ")
     assert all(re.search("  -  -( |$)", row) for row in table("none")[1:]), table("none")

@@ -98,8 +98,7 @@ def tabulate(rows: list[Row], stock: Evaluation) -> Iterator[str]:
 
 
 def describe(found: Evaluation) -> str:
-    low, high = found.interval()
-    return f"{found.score:.2f} | {low:.2f}, {high:.2f}"
+    return f"{found.score:.2f} | {', '.join(f'{end:.2f}' for end in found.interval() or ()) or '-'}"
 
 
 def show(p: float | None) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from lmtools.base.errors import exit_with_message
 from lmtools.formats import read
 from lmtools.phrases.column import score_phrases
-from lmtools.phrases.evaluate import PLACES, PhraseAlignment
+from lmtools.phrases.evaluate import PLACES, PhraseAlignment, PhraseDifference
 from lmtools.phrases.glossary import PhraseSpec, read_glossary
 from lmtools.phrases.harm import COUNTED, measure_harm
 from lmtools.rescoring.features import rank_score
@@ -32,8 +32,9 @@ HEAD = """| lists | system | distractors | recall % | B-WER % | change [95% CI] 
 
 def change(gap: dict) -> str:
     """A difference with its interval, and p."""
-    low, high = gap["interval"]
-    return f"{gap['difference']:+.2f} [{low:+.2f}, {high:+.2f}] | {gap['p']:.2g}"
+    ends = ", ".join(f"{end:+.2f}" for end in gap["interval"] or ()) or "-"
+    p = PhraseDifference(**gap).describe().removeprefix("p = ")
+    return f"{gap['difference']:+.2f} [{ends}] | {p}"
 
 
 def describe(path: Path, case: str, system: str, number: str) -> str:

@@ -104,9 +104,11 @@ def describe_difference(first: Sequence[Evaluation], second: Sequence[Evaluation
     """Return the difference of mean WER with interval and p."""
     left, right = (sum(found.statistics for found in seeds) for seeds in (first, second))
     test = paired_bootstrap(left, right, first[0].metric, seed=RESAMPLES_SEED)
-    low, high = test.difference_interval
-    p = "p <0.001" if test.p < 0.001 else f"p {test.p:.2g}"
-    return f"{test.difference:+.2f} [{low:+.2f}, {high:+.2f}], {p}"
+    ends = "-"
+    if test.difference_interval:
+        ends = ", ".join(f"{end:+.2f}" for end in test.difference_interval)
+    p = "<0.001" if test.p is not None and test.p < 0.001 else test.describe().removeprefix("p = ")
+    return f"{test.difference:+.2f} [{ends}], p {p}"
 
 
 if __name__ == "__main__":
