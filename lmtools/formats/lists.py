@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -39,19 +40,48 @@ def attach_refs(
 def attach_lines(
     nbests: Sequence[NBest], texts: Mapping[str, Sequence[str]], nbest_path
 ) -> list[NBest]:
-    """Attach the references of `texts`, by path, to `nbests` in their order. UserError unless each
-    has as many as there are lists.
+    """Attach the references of `texts`, by path, to `nbests`: by sentence number or in their order.
+    UserError unless each has as many as there are lists, or one for every number.
     """
+    utts, rows = [nbest.utt for nbest in nbests], []
     for path, refs in texts.items():
-        if len(nbests) != len(refs):
-            raise UserError(
-                f"{path}: {len(refs)} lines for {len(nbests)} lists in {nbest_path}; give one line"
-                " a list, in their order"
-            )
+        places = place_lines(utts, len(refs), path, nbest_path)
+        rows.append([refs[place] for place in places])
     return [
         replace(nbest, ref=ref, more_refs=tuple(more))
-        for nbest, ref, *more in zip(nbests, *texts.values(), strict=True)
+        for nbest, ref, *more in zip(nbests, *rows, strict=True)
     ]
+
+
+def place_lines(utts: Sequence[str], lines: int, path, source) -> list[int]:
+    """Return which of the `lines` of `path`, from 0, belongs to each utterance of `source`: that of
+    its number, where all are numbers from 0 or 1 (fairseq, Moses, Marian), else the next. UserError
+    for another number of lines, and for numbers in disorder that say nothing.
+    """
+    numbers = read_numbers(utts)
+    if 0 in numbers and max(numbers) < lines:
+        return numbers
+    if len(utts) != lines:
+        raise other_number(path, lines, f"{len(utts)} lists", source)
+    if sorted(numbers) == list(range(1, lines + 1)):
+        return [number - 1 for number in numbers]
+    for earlier, later in pairwise(numbers):
+        refuse_disorder(earlier, later, source)
+    return list(range(lines))
+
+
+def read_numbers(utts: Sequence[str]) -> list[int]:
+    """Return the numbers that utterance ids are, none where one is not or comes twice."""
+    numbers = [int(utt) for utt in utts if re.fullmatch("[0-9]{1,15}", utt)]
+    return numbers if len({*numbers}) == len(utts) else []
+
+
+def refuse_disorder(earlier: int, later: int, source) -> None:
+    if later < earlier:
+        raise UserError(
+            f"{source}: sentence {later} follows {earlier}, and lines are joined in order; sort"
+            " the lists by number"
+        )
 
 
 def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[Item, str | None]]:
@@ -59,8 +89,12 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
     `ref_lines`, or None. UserError for what the references lack, and for other numbers of lines.
     """
     if ref_lines:
-        lines, count = read_sentences(ref_lines), 0
+        lines, count, last = read_sentences(ref_lines), 0, []
         for count, item in enumerate(items, 1):
+            number = read_numbers([item.utt])
+            if last and number:
+                refuse_disorder(last[0], number[0], source)
+            last = number
             if count > len(lines):
                 raise other_number(ref_lines, len(lines), f"{count} utterances or more", source)
             yield item, lines[count - 1]

@@ -4,6 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lmtools.base.computing import WHOLE, Computing, Shard
@@ -11,7 +12,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.formats import kaldi_tables, kaldi_text, scores, stream
-from lmtools.formats.lists import other_number
+from lmtools.formats.lists import other_number, place_lines, read_numbers, refuse_disorder
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.texts import read_sentences
 from lmtools.score.base import Scorer
@@ -97,25 +98,30 @@ class Sources:
     def pair(self, nbests: Sequence[NBest], before: int, lists: str) -> list[tuple[str, str]]:
         """Return (source, target) of each hypothesis behind the first `before` lists."""
         pairs = []
-        for number, nbest in enumerate(nbests, before):
-            text = self.source_of(nbest.utt, number, lists)
+        for nbest, text in zip(nbests, self.list_texts(nbests, before, lists), strict=True):
             pairs += [(hyp.text, text) if self.reverse else (text, hyp.text) for hyp in nbest.hyps]
         return pairs
 
-    def source_of(self, utt: str, number: int, lists: str) -> str:
-        """Return the source of an utterance, which is the list of this number from 0."""
+    def list_texts(self, nbests: Sequence[NBest], before: int, lists: str) -> list[str]:
+        """Return the sources of lists that have so many `before` them, by id, by sentence number or
+        in order.
+        """
+        utts = [nbest.utt for nbest in nbests]
         if isinstance(self.texts, Mapping):
-            if utt not in self.texts:
+            if missing := [utt for utt in utts if utt not in self.texts]:
                 raise UserError(
-                    f"{self.path}: no source for utterance {utt!r} of {lists}; make the ids the"
-                    " same on both sides"
+                    f"{self.path}: no source for utterance {missing[0]!r} of {lists}; make the ids"
+                    " the same on both sides"
                 )
-            return self.texts[utt]
-        if number >= len(self.texts):
-            raise other_number(
-                self.path, len(self.texts), f"{number + 1} utterances or more", lists
-            )
-        return self.texts[number]
+            return [self.texts[utt] for utt in utts]
+        end, lines = before + len(utts), len(self.texts)
+        if end > lines:
+            raise other_number(self.path, lines, f"{end} utterances or more", lists)
+        if not before and len(utts) == lines:
+            return [self.texts[i] for i in place_lines(utts, lines, self.path, lists)]
+        for earlier, later in pairwise(read_numbers(utts)):
+            refuse_disorder(earlier, later, lists)
+        return self.texts[before:end]
 
     def check_number(self, utterances: int, lists: str) -> None:
         """Raise UserError where lines are more than the utterances of all `lists`."""

@@ -220,11 +220,12 @@ def read_set(args, part: str, given: str, lms: Mapping[str, str]) -> ListSet:
 
 
 def attach(one: ListSet) -> None:
-    """Give lists their references by id, or in order where their ids are numbers."""
+    """Give lists their references by id, or by line where their ids are numbers from 0."""
     utts = [nbest.utt for nbest in one.nbests]
-    if utts == [str(row) for row in range(len(utts))]:
+    if {*utts} == {str(row) for row in range(len(utts))}:
         lines = read_sentences(one.ref)
-        one.by_line = len(lines) == len(utts) and lines[-1].split(" ")[0] != utts[-1]
+        last = str(len(utts) - 1)
+        one.by_line = len(lines) == len(utts) and lines[-1].split(" ")[0] != last
         if one.by_line:
             one.nbests = attach_lines(one.nbests, {one.ref: lines}, one.path)
             return

@@ -1,6 +1,6 @@
 """Logs of fairseq-generate and fairseq-interactive: lines `S-3 TAB source`, `T-3 TAB reference`,
 `H-3 TAB score TAB hypothesis`, `D-3 TAB score TAB detokenised`, `P-3 TAB token scores`, ids in any
-order, other lines between them. Several H of an id are its N-best list.
+order (by length as a rule), other lines between them. Several H of an id are its N-best list.
 
 Scores have base 2, and H is divided by length ** lenpen, the end of sentence counted, unless the
 search was --unnormalized. What is read as `am` is the natural-log probability of the whole
@@ -44,14 +44,17 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
-    """Read the lists in the log `path`, in the order in which their ids come first."""
+    """Read the lists in the log `path` by number, since fairseq writes by length; ids that are no
+    numbers stay in their order.
+    """
     if normalised not in ("yes", "no"):
         raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
     power = number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
     ids = group_lines(path)
     heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
     marks = checks.check_marks(bpe, "bpe") if bpe else checks.guess_marks(heads)
-    return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
+    utts = sorted(ids, key=int) if all(map(str.isdecimal, ids)) else ids
+    return [parse_list(utt, ids[utt], power, marks) for utt in utts]
 
 
 def group_lines(path) -> dict[str, Lines]:

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import FORMATS, detect, lists, read
+from lmtools.score import Sources
 from lmtools.types import Hypothesis, NBest
 
 LISTS = [
@@ -92,9 +94,43 @@ def test_references_of_a_bigger_set_are_used_as_far_as_they_are_needed(
     assert "hint: ref:2: 1 of 3 (33.3%) references have no list" in capsys.readouterr().out
 
 
+REFS = ["zero", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("utts", "expected"),
+    [
+        (["2", "0", "1"], ["two", "zero", "one"]),  # of fairseq or Moses
+        (["3", "1", "2"], ["two", "zero", "one"]),  # numbered from 1
+        (["2", "0"], ["two", "zero"]),  # a sentence that has no list
+        (["00002", "00000", "00001"], ["two", "zero", "one"]),
+        (["7", "12", "40"], REFS),
+        (["utt2", "utt0", "utt1"], REFS),
+        (["2", "1"], "r: 3 lines for 2 lists in n; give one line each"),
+        (["7", "40", "12"], "n: sentence 12 follows 40, and lines are joined in order; sort"),
+    ],
+)
+def test_lines_belong_to_the_numbers_of_lists(utts, expected, tmp_path):
+    nbests = [NBest(utt, (Hypothesis("h"),)) for utt in utts]
+    attached = partial(lists.attach_lines, nbests, {"r": REFS}, "n")
+    sources = partial(Sources("r", REFS).pair, nbests, 0, "n")
+    if isinstance(expected, str):
+        with pytest.raises(UserError, match=expected):
+            attached()
+        return
+    assert [nbest.ref for nbest in attached()] == expected
+    assert len(utts) < 3 or [source for source, _ in sources()] == expected
+    (tmp_path / "r").write_text("zero\none\ntwo\n")
+    if [*map(int, filter(str.isdecimal, utts))] != sorted(map(int, filter(str.isdecimal, utts))):
+        with pytest.raises(UserError, match="sort the lists by number"):
+            list(lists.join_refs(nbests, None, tmp_path / "r", "n"))
+        with pytest.raises(UserError, match="sort the lists by number"):
+            Sources("r", [*REFS, "three", "four"]).pair(nbests, 1, "n")
+
+
 def test_attach_lines_joins_by_order():
     assert [
         (nbest.utt, nbest.ref) for nbest in lists.attach_lines(LISTS, {"r": ["one", ""]}, "n")
     ] == [("s_a", "one"), ("s_b", "")]
-    with pytest.raises(UserError, match="r: 1 lines for 2 lists in n; give one line a list"):
+    with pytest.raises(UserError, match="r: 1 lines for 2 lists in n; give one line each"):
         lists.attach_lines(LISTS, {"r": ["one"]}, "n")

@@ -218,7 +218,7 @@ def test_long_targets_are_scored_in_windows_each_with_its_source(directory):
         ("--reverse", "--reverse: of which source? give --source or --source-lines"),
         ("--source {0}/source --source-lines {0}/lines", "--source: --source-lines is given too"),
         ("--source {0}/few", "few: no source for utterance 'u2' of {0}/nbest.jsonl; make the ids"),
-        ("--source-lines {0}/short", "short: 3 lines for 4 utterances or more in {0}/nbest.jsonl"),
+        ("--source-lines {0}/short", "short: 3 lines for 12 utterances or more in {0}/nbest.jsonl"),
         ("--source-lines {0}/long", "long: 13 lines for 12 utterances in {0}/nbest.jsonl"),
         ("--source {0}/wide", ": a source of 20 tokens, the model reads at most 15; leave it out"),
         (

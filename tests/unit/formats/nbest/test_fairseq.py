@@ -34,7 +34,7 @@ def read(tmp_path, log, **options):
 
 
 def test_reads_a_log(tmp_path):
-    third, first = read(tmp_path, LOG)
+    first, third = read(tmp_path, LOG)  # by number, though written by length
     assert detect(tmp_path / "log") == "fairseq"
     assert (third.utt, third.ref, dict(third.extra)) == ("3", "blue finch", {"S": "blauer fink"})
     assert [hyp.text for hyp in third.hyps] == ["blue finch", "blue"]
