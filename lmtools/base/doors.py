@@ -27,7 +27,6 @@ DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
     "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
-    "learning": ("what corrected answers teach, tested", ("confusions", "learn")),
     "llms": ("large language models behind servers and in GGUF files", ()),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),

@@ -107,7 +107,7 @@ class Lists:
     weights: dict[str, float] | None = None
     scale: float = 1.0
     sample: int | None = None  # hypotheses of a list that a step sees, the best among them; all
-    # file of `lmtools confusions`, by which references are corrupted: each step sees such a list
+    # table of heard, said and count, by which references are corrupted: each step sees such a list
     # too, without first-pass scores, for each list
     confusions: str | None = None
 

@@ -6,11 +6,42 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.evaluate.metrics import METRICS
-from lmtools.formats.confusions import Confusion, read_confusions
 
 HYPOTHESES = 8  # of a list, the reference among them
 PLACES = 2.0  # that are misheard, on average, beside the first
+
+
+class Confusion(NamedTuple):
+    """Words `heard` where others were `said` (either may be empty), `count` times."""
+
+    heard: str
+    said: str
+    count: int
+
+
+def read_confusions(path) -> list[Confusion]:
+    """Read a table with tabs whose head line names heard, said and count, perhaps among others;
+    UserError with the line of anything else.
+    """
+    lines = read_lines(path)
+    head = next(lines, (1, ""))[1].split("\t")
+    if not set(Confusion._fields) <= set(head):
+        raise UserError(
+            f"{path}:1: the head line does not name heard, said, count; name these columns"
+        )
+    places = [head.index(name) for name in Confusion._fields]
+    found = []
+    for number, line in lines:
+        cells = line.split("\t")
+        if len(cells) != len(head):
+            raise UserError(f"{path}:{number}: not a confusion; give {len(head)} columns")
+        heard, said, count = (cells[place] for place in places)
+        if not (count.isascii() and count.isdigit() and 0 < len(count) < 10 and int(count)):
+            raise UserError(f"{path}:{number}: the count is not above 0; mend the line")
+        found.append(Confusion(heard, said, int(count)))
+    return found
 
 
 class Misheard(NamedTuple):
@@ -38,8 +69,8 @@ class Corruptor:
 
     @classmethod
     def read(cls, path, hypotheses: int | None = None) -> "Corruptor":
-        """Read a file of `lmtools confusions`; UserError for another, or one without confusions."""
-        result = cls(read_confusions(path, Confusion._fields[:3]), hypotheses)
+        """Read a table of confusions; UserError for another, or one without any of words."""
+        result = cls(read_confusions(path), hypotheses)
         if not result.by_said:
             raise UserError(f"{path}: holds no confusion of words; give more lists to learn from")
         return result

@@ -97,10 +97,6 @@ def home(tmp_path_factory):
             f"{a} {b}\t{b} {WORDS[place]} the\t{place}"
             for place, (a, b) in enumerate(pairwise(WORDS))
         )
-        Path("corrections.tsv").write_text("the king\tthe kings\n" * 100)
-        hyps = (Hypothesis("the king came", {"am": -1.0}),)
-        kept = [NBest(f"u{place}", hyps, "the kings came") for place in range(100)]
-        jsonl.write(kept, "kept.jsonl")
         Path("pairs.tsv").write_text("\n".join(rows) + "\n")
         for name in ("whisper-base", "tools/asr/whisper-base", "vosk-model-en", "recordings"):
             Path(name).mkdir(parents=True)
