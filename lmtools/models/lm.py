@@ -9,7 +9,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import WEIGHTS
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES, Examples, TwoWay, excluded_ids
-from lmtools.models.outputs import OUTPUTS, Targets
+from lmtools.models.outputs import CRITERIA, Targets
 from lmtools.models.settings import Settings
 from lmtools.text.subword import MASK
 from lmtools.text.subword.spelled import WordTargets
@@ -50,7 +50,7 @@ class LanguageModel(nn.Module):
         targets = Targets(
             words.size if self.two_way else size, excluded_ids(self.objective), counts
         )
-        self.output = OUTPUTS[settings.criterion].create(
+        self.output = CRITERIA[settings.criterion].create(
             settings.output_layer,
             shared=self.trunk.shared,
             width=self.trunk.width,
@@ -96,7 +96,7 @@ class LanguageModel(nn.Module):
     @property
     def masked(self) -> bool:
         """Return whether each token is scored in a pass of its own, in which it is masked."""
-        return self.trunk.masks and not self.output.whole
+        return self.trunk.masks
 
     def predicting_states(self, examples: Examples, masked: bool) -> Tensor:
         """Return the states (N, D) that predict the targets, each masked or all as they are."""

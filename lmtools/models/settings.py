@@ -8,7 +8,7 @@ from lmtools.base.config import LATE, build, check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES
-from lmtools.models.outputs import OUTPUTS
+from lmtools.models.outputs import CRITERIA
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class LowRankUpdates:
         check_numbers(self, "lora.")
 
 
-LIST_LOSSES = ("mwer", "mwed", "margin", "distil")
+LIST_LOSSES = ("mwer",)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Settings:
     lists: Lists = field(default=Lists(), metadata=LATE)
 
     def __post_init__(self):
-        check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=OUTPUTS)
+        check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
         sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
         check_numbers(self, "", *sizes)
         self.check_lists()
@@ -163,12 +163,7 @@ class Settings:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
 
     def check_lists(self):
-        """Raise UserError for what training from lists cannot do, or does not do without them."""
-        vector = self.criterion == "vector"
-        if vector and not self.lists.loss:
-            raise UserError("criterion: vector learns from N-best lists alone; give lists.loss")
-        if self.lists.loss == "distil" and not vector:
-            raise UserError("lists.loss: distil teaches a score of its own; give criterion=vector")
+        """Raise UserError for what training from lists cannot do."""
         if self.lists.loss and self.objective in ("two-way", "translation"):
             raise UserError(
                 f"lists.loss: not for objective {self.objective}; take a model of objective causal,"
@@ -181,13 +176,13 @@ class Settings:
 
     @property
     def output_layer(self):
-        return build(OUTPUTS[self.criterion].Config, self.output, prefix="output.")
+        return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
 
     @property
     def sparse(self) -> bool:
         """Return whether gradients are sparse where they can be; momentum (nag) moves every row."""
         if self.optim.sparse is None:
-            return OUTPUTS[self.criterion].sampled and self.optim.name != "nag"
+            return CRITERIA[self.criterion].sampled and self.optim.name != "nag"
         return self.optim.sparse
 
     @property

@@ -7,7 +7,6 @@ import numpy as np
 
 from lmtools.base.batching import plan_batches, prepare_distinct
 from lmtools.base.computing import Computing
-from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
@@ -46,11 +45,6 @@ def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context
     those before each.
     """
     scorer = load(replace(spec, context=bool(context)), computing)
-    if scorer.criterion == "vector":
-        raise UserError(
-            f"{spec.lm}: a learnt score of sentences (criterion vector) is no probability; give"
-            " another model"
-        )
     if context:
         before = list_contexts(texts, [range(len(texts))], scorer, context)
         scores = score_texts(list(zip(before, texts, strict=True)), scorer, computing)

@@ -1,17 +1,14 @@
 """Training from N-best lists with references: the model's score of a hypothesis joins its
-first-pass scores, and the loss is of the distribution over the list that these sums make.
-
-mwer: the errors that it expects (Prabhavalkar et al. 2018). mwed: its divergence from the
-distribution that the errors make, exp(-errors) (RescoreBERT, Xu et al. 2022). margin: softmax with
-a margin of the errors (Gimpel and Smith 2010). distil: the squared difference between the score and
-that of the model which training starts from. Errors of a hypothesis count up to the words of its
-reference, so that loops do not outweigh all else. Validation counts all errors of those that win.
+first-pass scores, and the loss is the errors that the distribution over the list expects, which
+these sums make (MWER, Prabhavalkar et al. 2018). Errors of a hypothesis count up to the words of
+its reference, so that loops do not outweigh all else. Validation counts all errors of those that
+win.
 """
 
 import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,16 +19,13 @@ from torch import Tensor
 from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import fill_empty, nbest_errors
 from lmtools.formats import read
-from lmtools.models.checkpoint import load_model
 from lmtools.models.lm import LanguageModel
-from lmtools.models.settings import LIST_LOSSES, Lists
+from lmtools.models.settings import Lists
 from lmtools.text.subword import Subword, load_subword
 from lmtools.train.batches import cut_lengths, plan_epoch
 from lmtools.train.corrupt import Corruptor
 from lmtools.train.parallel import World
 from lmtools.types import TOTAL, Hypothesis, NBest
-
-TOGETHER = 64  # sentences that the model which is distilled scores at a time
 
 
 class Errors(NamedTuple):
@@ -137,16 +131,14 @@ class ListBatches:
     of (lists, seed, epoch). `world` shares each batch among processes, list by list.
     """
 
-    left_out, cuts = 0, None
+    left_out, cuts, measure = 0, None, "errors a word"
 
     def __init__(self, file: ListFile, plan, seed: int, world: World, lm: LanguageModel):
         self.file, self.seed, self.world = file, seed, world
         self.settings, self.batch = plan.settings.lists, plan.settings.batch
         self.longest, self.boundary = lm.longest, lm.objective.boundary
-        self.distils = self.settings.loss == "distil"
-        self.measure = "squared difference" if self.distils else "errors a word"
         self.learning = file is plan.train
-        if self.learning and not self.distils:  # of equal errors nothing can be learnt
+        if self.learning:  # of equal errors nothing can be learnt
             self.numbers = [n for n, row in enumerate(file.lists) if np.ptp(row.errors)]
         else:
             self.numbers = list(range(len(file)))
@@ -155,8 +147,6 @@ class ListBatches:
                 f"{file.path}: in no list do the errors of hypotheses differ; give lists with"
                 " several hypotheses"
             )
-        where = plan.init, self.longest, plan.device
-        self.teacher = score_all(file, *where) if self.distils else {}
         sizes = (
             [len(ids) + self.boundary for ids in file.encode(file.lists[n].texts, self.longest)]
             for n in self.numbers
@@ -199,16 +189,12 @@ class ListBatches:
         if not lists:  # fewer lists than processes
             return torch.zeros((), device=device), 0
         scores = self.score(lm, lists, device)
-        if self.distils:
-            wanted = [torch.tensor([self.teacher[text] for text in row.texts]) for row in lists]
-            wanted = torch.cat(wanted).to(device)
-            return (scores - wanted).square().sum(), len(wanted)
-        totals, errors, valid = pad(lists, scores * self.settings.scale)
+        totals, errors = pad(lists, scores * self.settings.scale)
         if not torch.is_grad_enabled():
             best = totals.argmax(1, keepdim=True)
             return errors.gather(1, best).sum(), int(self.file.words[numbers].sum())
         errors = errors.minimum(torch.tensor([[float(row.most)] for row in lists], device=device))
-        return LOSSES[self.settings.loss](totals, errors, valid).sum(), len(lists)
+        return expect_errors(totals, errors).sum(), len(lists)
 
     def augment(self, number: int, draw: np.random.Generator) -> list[Errors]:
         """Return the list as a step sees it, and one of its corrupted reference."""
@@ -240,23 +226,8 @@ def score_sentences(lm: LanguageModel, sentences: Sequence[np.ndarray], device) 
     return sums.index_add(0, torch.from_numpy(owner).to(device), values)
 
 
-@torch.no_grad()
-def score_all(file: ListFile, init, longest: int, device) -> dict[str, float]:
-    """Return the score of each text of the lists by the model `init`."""
-    lm = load_model(init)[0].to(device)
-    texts = sorted(file.ids, key=lambda text: (len(file.ids[text]), text))
-    scores: dict[str, float] = {}
-    for begin in range(0, len(texts), TOGETHER):
-        part = texts[begin : begin + TOGETHER]
-        values = score_sentences(lm, file.encode(part, longest), device)
-        scores |= zip(part, values.tolist(), strict=True)
-    return scores
-
-
-def pad(lists: Sequence[Errors], scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return sums of first pass and `scores`, -inf at padding, errors, and what is no padding,
-    (lists, hypotheses) each.
-    """
+def pad(lists: Sequence[Errors], scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return sums of first pass and `scores`, -inf at padding; and errors, each (L, H)."""
     lengths = np.array([len(row.texts) for row in lists])
     valid = torch.from_numpy(np.arange(lengths.max()) < lengths[:, None]).to(scores.device)
     # only differences within a list count; less its greatest, float32 holds them
@@ -264,32 +235,9 @@ def pad(lists: Sequence[Errors], scores: Tensor) -> tuple[Tensor, Tensor, Tensor
     errors = torch.zeros(valid.shape, device=scores.device)
     errors[valid] = torch.from_numpy(np.concatenate([row.errors for row in lists])).to(errors)
     totals = torch.full(valid.shape, -torch.inf, device=scores.device)
-    return (
-        totals.masked_scatter(valid, torch.from_numpy(first).to(scores) + scores), errors, valid
-    )  # fmt: skip
+    return totals.masked_scatter(valid, torch.from_numpy(first).to(scores) + scores), errors
 
 
-def expect_errors(totals: Tensor, errors: Tensor, valid: Tensor) -> Tensor:
+def expect_errors(totals: Tensor, errors: Tensor) -> Tensor:
     """Return the expected errors of each list, (lists,)."""
     return (totals.softmax(1) * errors).sum(1)
-
-
-def diverge(totals: Tensor, errors: Tensor, valid: Tensor) -> Tensor:
-    """Return the divergence of each list's distribution from that of its errors, (lists,)."""
-    wanted = (-errors).masked_fill(~valid, -torch.inf).log_softmax(1)
-    gaps = (wanted - totals.log_softmax(1)).masked_fill(~valid, 0.0)
-    return (wanted.exp() * gaps).sum(1)
-
-
-def exceed_margin(totals: Tensor, errors: Tensor, valid: Tensor) -> Tensor:
-    """Return how far each list's best, of equals the one with the highest total, is from leading
-    the others by their errors, (lists,).
-    """
-    least = errors.masked_fill(~valid, torch.inf).amin(1, keepdim=True)
-    best = totals.masked_fill(errors > least, -torch.inf).amax(1)
-    return (totals + errors - least).logsumexp(1) - best
-
-
-LOSSES: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = dict(
-    zip(LIST_LOSSES, (expect_errors, diverge, exceed_margin), strict=False)
-)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model, load_state, state_dict
 from lmtools.models.lm import LanguageModel
-from lmtools.models.outputs import OUTPUTS
+from lmtools.models.outputs import CRITERIA
 from lmtools.models.outputs.corrected import NEVER, Corrected
 from lmtools.models.outputs.softmax import Adaptive
 from lmtools.models.settings import Settings
@@ -50,9 +50,7 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
             lm.output.bias.copy_(lm.output.bias_from_log(lm.output.bias))
         lm.output.bias -= log_noise(lm.output)[0]
     notes = [f"weights of {directory}"]
-    if OUTPUTS[lm.settings.criterion].whole and not same:
-        notes.append("a score of sentences in place of the output layer, 0 at first")
-    elif not same:
+    if not same:
         notes.append(
             f"criterion {other.settings.criterion} there and {lm.settings.criterion} here: the"
             " output matrix stays, biases start from the same log-probabilities"
@@ -66,11 +64,8 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
 
 
 def compare_settings(ours: Settings, theirs: Settings, directory) -> None:
-    """Raise UserError naming the first differing setting; dropout and some criteria may differ, and
-    a score of whole sentences begins anew above any.
-    """
-    alike = all(issubclass(OUTPUTS[some.criterion], Corrected) for some in (ours, theirs))
-    alike |= OUTPUTS[ours.criterion].whole
+    """Raise UserError naming the first differing setting; dropout and some criteria may differ."""
+    alike = all(issubclass(CRITERIA[some.criterion], Corrected) for some in (ours, theirs))
     for (key, here), (_, there) in zip(shaping(ours), shaping(theirs), strict=False):
         if key == "criterion" and alike:
             continue

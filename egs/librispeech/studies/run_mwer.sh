@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # LMs trained on N-best lists of real speech to lower the word error rate
-# (docs/training-rescorers.md): the LMs of run.sh as they are, and trained by each loss of lists,
+# (docs/training-rescorers.md): the LMs of run.sh as they are, and trained from lists (MWER),
 # beside an n-gram in the first pass. Lists of training, of dev, which tunes all weights and stops
 # each training, and of test. Another seed: --train-opts seed=2 --expdir exp/mwer2.
 #
@@ -14,7 +14,7 @@ nbest_dir=mini-real/ocean # lists: train, dev and test.nbest.jsonl.xz in it, wit
 depth=9           # hypotheses of a list of training, the first ones: as many as lists of dev have
 lm_dir=exp/lm     # LMs by name, ngram and those of `lms` among them
 lms="tta causal"  # LMs that are rescored with as they are
-runs="tta@mwer tta@mwed tta@margin causal@mwer causal@mwed causal@margin" # LM @ lists.loss
+runs="tta@mwer causal@mwer" # LM @ lists.loss
 scale=0.15        # weight of an LM's score in training, that of am is 1
 train_opts="lists.sample=8 optim.lr=2e-4" # key=value settings over conf/mwer.yaml
 nj=2              # processes that train or score at a time

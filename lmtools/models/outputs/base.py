@@ -4,11 +4,6 @@ A new criterion is a class in one of the files of lmtools.models.outputs and a n
 
 Targets are predicted ids as an output layer knows them: counts rank the ids for log-uniform noise
 and adaptive clusters, so that no vocabulary has to be sorted.
-
-`Vector` predicts nothing: it learns a score, the sum over a sentence's positions of h . w + b,
-which is linear in the sum of its states. Nothing is normalised, and no pass over the vocabulary is
-made. Training from N-best lists (lmtools.train.lists) learns it; of text alone nothing can be
-learnt.
 """
 
 import copy
@@ -65,7 +60,6 @@ class OutputLayer(nn.Module, ABC):
 
     Config: ClassVar[type]
     sampled: ClassVar[bool] = False  # training touches a sample of the matrix's rows
-    whole: ClassVar[bool] = False  # it scores sentences as they are read, nothing masked
     weight: nn.Parameter | None
     sparse: bool = False
     # the logits are states times `weight` plus a bias, so that `packed` may do it
@@ -116,7 +110,7 @@ class OutputLayer(nn.Module, ABC):
         """Return `log_prob` with gradients, which training from lists needs."""
         raise UserError(
             f"{type(self).__name__.lower()}: this output layer learns from text alone; train from"
-            " lists with criterion softmax or vector"
+            " lists with criterion softmax"
         )
 
     def matrix(self, dtype: torch.dtype):
@@ -141,50 +135,3 @@ def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
         if matrix.dim() == 2 and matrix.dtype != dtype
     }
     return copy.deepcopy(output, converted) if converted else output
-
-
-NO_PREDICTION = (
-    "criterion vector: scores whole sentences and predicts no tokens; train it from N-best lists"
-    " (lists.loss), and use it with lmtools score"
-)
-
-
-@dataclass(frozen=True)
-class VectorConfig:
-    """Nothing is to be set."""
-
-
-class Vector(OutputLayer):
-    """`direction` (D,) and `offset` (), both 0 at first: every sentence scores 0."""
-
-    Config = VectorConfig
-    weight = None
-    whole = True
-
-    @classmethod
-    def create(cls, config, shared, width, targets, sparse):
-        return cls(width)
-
-    def __init__(self, width: int):
-        super().__init__()
-        self.direction = nn.Parameter(torch.zeros(width))
-        self.offset = nn.Parameter(torch.zeros(()))
-
-    def unnormalised(self, states, targets):
-        """Return the part of each position, whatever its target."""
-        return states.float() @ self.direction + self.offset
-
-    def log_normaliser(self, states):
-        return states.new_zeros(len(states), dtype=torch.float32)
-
-    def traced_log_prob(self, states, targets):
-        return self.unnormalised(states, targets)
-
-    def training_loss(self, states, targets):
-        raise UserError(NO_PREDICTION)
-
-    def distribution(self, states):
-        raise UserError(NO_PREDICTION)
-
-    def rows(self):
-        return {}

@@ -20,7 +20,7 @@ from lmtools.models.settings import Batch, Lists, Optim
 from lmtools.train import train
 from lmtools.train.corrupt import Corruptor
 from lmtools.train.directory import TrainingPlan
-from lmtools.train.lists import LOSSES, ListBatches
+from lmtools.train.lists import ListBatches, expect_errors
 from lmtools.train.parallel import World
 
 MWER = {"batch": Batch(sentences=8), "lists": Lists("mwer", scale=0.5), "valid_every": 5}
@@ -56,32 +56,22 @@ def lists(tmp_path_factory):
     return root
 
 
-def on_lists(model, form="sum", **changes):
-    more = {"criterion": "vector"} if form == "vector" else {}
-    return settings(model, **{**MWER, **more, **changes})
+def on_lists(model, **changes):
+    return settings(model, **{**MWER, **changes})
 
 
-def test_losses_of_lists_of_two_by_hand():
+def test_the_loss_of_lists_of_two_by_hand():
     totals = torch.tensor([[0.0, math.log(3)], [5.0, -math.inf]])
-    errors, valid = (
-        torch.tensor([[1.0, 0.0], [2.0, 0.0]]),
-        torch.tensor([[True] * 2, [True, False]]),
-    )
-    of = {name: loss(totals, errors, valid).tolist() for name, loss in LOSSES.items()}
-    assert of["mwer"] == pytest.approx([0.25, 2.0])  # p is 1/4 and 3/4
-    wanted = math.exp(-1) / (1 + math.exp(-1))
-    gap = wanted * math.log(wanted / 0.25) + (1 - wanted) * math.log((1 - wanted) / 0.75)
-    assert of["mwed"] == pytest.approx([gap, 0.0], abs=1e-6)
-    assert of["margin"] == pytest.approx([math.log(math.e + 3) - math.log(3), 0.0], abs=1e-6)
+    errors = torch.tensor([[1.0, 0.0], [2.0, 0.0]])
+    assert expect_errors(totals, errors).tolist() == pytest.approx([0.25, 2.0])  # p: 1/4, 3/4
 
 
-@pytest.mark.parametrize("form", ["sum", "vector"])
 @pytest.mark.parametrize("model", OBJECTIVE)
 def test_gradients_are_finite_differences_of_scores_that_lmtools_has(
-    trained, lists, tmp_path, model, form
+    trained, lists, tmp_path, model
 ):
     out = tmp_path / "lm"
-    told = on_lists(model, form, steps=8, lists=Lists("mwed", sample=3))
+    told = on_lists(model, steps=8, lists=Lists("mwer", sample=3))
     where = lists / "train.jsonl", lists / "valid.jsonl"
     train(told, *where, out, "cpu", trained[model])
     lm, _ = load_model(out)
@@ -109,9 +99,8 @@ def test_gradients_are_finite_differences_of_scores_that_lmtools_has(
     np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-4)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_training_lowers_errors_and_keeps_what_it_cannot_better(trained, lists, tmp_path, loss):
-    told = on_lists("tta", lists=Lists(loss), epochs=8, optim=Optim(lr=5e-3, warmup=2))
+def test_training_lowers_errors_and_keeps_what_it_cannot_better(trained, lists, tmp_path):
+    told = on_lists("tta", lists=Lists("mwer"), epochs=8, optim=Optim(lr=5e-3, warmup=2))
     found = train(told, *[lists / f"{n}.jsonl" for n in ("train", "train")], tmp_path / "a", "cpu",
                   trained["tta"])  # fmt: skip
     first = read_log(tmp_path / "a", "valid_loss")[0]["valid_loss"]
@@ -122,19 +111,6 @@ def test_training_lowers_errors_and_keeps_what_it_cannot_better(trained, lists, 
     assert (kept.best, kept.best_step) == (0.0, 0) and kept.step < found.step
     ours, theirs = (saved_bytes(path, "model") for path in (tmp_path / "b", trained["tta"]))
     assert ours == theirs
-
-
-def test_distilled_scores_come_near_those_of_the_model(trained, lists, tmp_path):
-    told = on_lists(
-        "tta", "vector", lists=Lists("distil"), epochs=10, optim=Optim(lr=5e-2, warmup=2)
-    )
-    where = [lists / f"{name}.jsonl" for name in ("train", "valid")]
-    train(told, *where, tmp_path / "distilled", "cpu", trained["tta"])
-    values = [row["valid_loss"] for row in read_log(tmp_path / "distilled", "valid_loss")]
-    assert min(values) < 0.3 * values[0]
-    told = on_lists("tta", "vector", steps=2)
-    train(told, *where, tmp_path / "on", "cpu", tmp_path / "distilled")
-    assert main(f"ppl --text {where[0]} --lm {tmp_path}/on".split()) == 1
 
 
 def test_resumed_training_has_equal_bytes(trained, lists, tmp_path, train_in_parts):
@@ -165,8 +141,6 @@ def test_corrupted_references_have_the_errors_of_their_confusions(lists):
         ({}, "bare", "utterance 'u1' has no reference; attach them"),
         ({}, "flat", "in no list do the errors of hypotheses differ"),
         ({"lists.confusions": "F"}, "train", "the head line does not name heard, said, count"),
-        ({"lists.loss": "distil"}, "train", "distil teaches a score of its own"),
-        ({"criterion": "vector", "lists.loss": "null"}, "train", "learns from N-best lists alone"),
         ({"lists.loss": "mwr"}, "train", "'mwr' is unknown"),
         ({"objective": "two-way"}, "train", "not for objective two-way; take a model of"),
     ],

@@ -67,7 +67,7 @@ def plans():
             arch=TRANSFORMER,
             optim=optim("sgd", 0.05),
             batch=Batch(sentences=5),
-            lists=Lists("mwed", sample=3),
+            lists=Lists("mwer", sample=3),
             **short,
         ),
     }
