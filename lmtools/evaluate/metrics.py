@@ -25,7 +25,7 @@ from lmtools.evaluate.sacre import (
     sentence_bleu,
     ter,
 )
-from lmtools.text.unify import HAN
+from lmtools.text.scripts import HAN
 from lmtools.types import EMPTY
 from lmtools.version import __version__
 

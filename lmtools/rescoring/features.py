@@ -18,14 +18,16 @@ from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.scores import read_column_file
 from lmtools.text.marks import count_looped
+from lmtools.text.scripts import split_units
 from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
-# The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
+# The lengths of a hypothesis that may be features: words, or letters of scripts without blanks
+# between words; characters as the metric CER counts them, one
 # space between words.
 LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
-    "words": lambda hyp: len(hyp.text.split()),
+    "words": lambda hyp: len(split_units(hyp.text)),
     "characters": lambda hyp: len(words(hyp)),
-    "log-words": lambda hyp: math.log1p(len(hyp.text.split())),
+    "log-words": lambda hyp: math.log1p(len(split_units(hyp.text))),
 }
 # Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
 # gives it no weight below 0, which would reward loops.

@@ -22,6 +22,7 @@ from lmtools.score.load import load
 from lmtools.score.texts import score_texts
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_text
+from lmtools.text.scripts import split_units
 
 BLOCK = 20_000  # lines that are scored at a time
 COMMON = 2  # occurrences of a word of the domain's vocabulary
@@ -83,7 +84,7 @@ def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) ->
 
     def measure(texts: list[str]) -> np.ndarray:
         inside, outside = (score_texts(texts, scorer, computing) for scorer in scorers)
-        words = np.array([len(text.split()) + 1 for text in texts])
+        words = np.array([len(split_units(text)) + 1 for text in texts])
         difference = (outside.log_prob - inside.log_prob) / words
         # of what a normaliser empties only the end is predicted, which says nothing of a domain
         return np.where((inside.tokens > 1) & (outside.tokens > 1), difference, np.inf)

@@ -13,7 +13,7 @@ import string
 import unicodedata
 from collections.abc import Sequence
 
-from lmtools.text.unify import join_characters
+from lmtools.text.scripts import join_characters
 
 MARK = re.compile(
     r"<\|[^|\s]*\|>|</?s>|(?<!\S)\|\d+-\d+(?:,[^|\s]*)?\|(?!\S)|[♩♪♫♬🎵🎶]+"

@@ -19,6 +19,7 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.config import LATE, as_tree, dump, from_yaml
 from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.grammar import parse_pairs
+from lmtools.text.scripts import split_letters
 from lmtools.text.whisper import NAMES as WHISPER_NAMES
 from lmtools.text.whisper import apply_rules, name_version
 
@@ -75,7 +76,11 @@ CHOICES = {
     "unicode_form": ("none", "NFC", "NFKC"),
 }
 # Settings that only NAME:option=value gives
-MORE_CHOICES = {"language": tuple(CASINGS), "whisper": ("none", *WHISPER_NAMES.values())}
+MORE_CHOICES = {
+    "language": tuple(CASINGS),
+    "whisper": ("none", *WHISPER_NAMES.values()),
+    "letters": ("keep", "split"),
+}
 SETTINGS = CHOICES | MORE_CHOICES
 APOSTROPHES = "'’‘‛ʼ´`′＇"
 # U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words
@@ -111,7 +116,8 @@ class Normaliser:
     `punctuation="strip"` turns punctuation and symbols (Unicode categories P and S) into spaces,
     except an apostrophe inside a word; `apostrophe="straight"` maps typographic apostrophes,
     accents and backticks to `'`, "strip" deletes them all. `language`: whose rules of case hold.
-    `whisper` names rules of lmtools.text.whisper, which are applied before all others.
+    `whisper` names rules of lmtools.text.whisper, which are applied before all others;
+    `letters="split"` parts letters of scripts that put no blanks between words, behind all others.
     """
 
     case: str = "keep"
@@ -120,6 +126,7 @@ class Normaliser:
     unicode_form: str = "none"
     language: str = field(default="none", metadata=LATE)
     whisper: str = field(default="none", metadata=LATE)
+    letters: str = field(default="keep", metadata=LATE)
 
     def __post_init__(self):
         for name, allowed in SETTINGS.items():
@@ -137,7 +144,7 @@ class Normaliser:
         # a change of case can leave a form that composes anew
         while (again := self.apply(once)) != once:
             once = again
-        return once
+        return split_letters(once) if self.letters == "split" else once
 
     def words(self, text: str) -> list[str]:
         if self.keeps_ascii and text.isascii():

@@ -1,5 +1,6 @@
 """What a text shares with the sentences that models are judged by: runs of words, also across its
-lines, and whole sentences. Words are compared without case and punctuation.
+lines, and whole sentences. Words are compared without case and punctuation; in scripts that put no
+blanks between words, letters.
 """
 
 import re
@@ -10,10 +11,12 @@ import numpy as np
 
 from lmtools.base.atomic import atomic_text
 from lmtools.text.blocks import read_text
+from lmtools.text.scripts import CHARACTER, UNIT, find_spacing
 
 RUNS = (7, 8)  # lengths of shared runs that are counted; lines with the shortest are marked
 WHOLE = 6  # words of a sentence that counts as whole, at least
-WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+LETTERS = 8, 14, 16  # in the place of WHOLE and RUNS
+WORD = re.compile(rf"{UNIT.pattern}|(?:(?!{CHARACTER.pattern})[^\W_])+(?:'[^\W_]+)*")
 BLOCK = 1 << 20  # words of text that are looked up at once
 BITS = 22  # of the table that most runs of a text fail
 FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, of a golden ratio: keys spread over 64 bits
@@ -27,18 +30,21 @@ class SetOverlap:
 
     sentences: int
     long: int
-    runs: dict[int, set[int]] = field(default_factory=lambda: {run: set() for run in RUNS})
+    runs: dict[int, set[int]]
     whole: set[int] = field(default_factory=set)
 
 
 @dataclass
 class Overlap:
     """What texts share with sets by name, and their lines, from 1, that share a run or belong to a
-    whole sentence, by path; how many lines that are not empty were read.
+    whole sentence, by path; the `lengths` of whole sentences and of runs, in `unit`, that count;
+    how many lines that are not empty were read.
     """
 
     sets: dict[str, SetOverlap]
     lines: dict[str, set[int]]
+    lengths: Sequence[int]
+    unit: str
     read: int = 0
 
     @property
@@ -47,8 +53,11 @@ class Overlap:
 
 
 def split_words(line: str) -> list[str]:
-    """Return the words of a line in lower case, without punctuation but apostrophes inside."""
-    return WORD.findall(line.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+    """Return the words of a line in lower case, without punctuation but apostrophes inside; letters
+    of scripts without blanks one by one.
+    """
+    words = WORD.findall(line.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+    return words if line.isascii() else [word for word in words if word[0].isalnum()]
 
 
 def hash_runs(words: np.ndarray, lengths: Sequence[int]) -> dict[int, np.ndarray]:
@@ -94,10 +103,13 @@ class JudgedSentences:
         self.ids: dict[str, int] = {}  # from 1; 0 is any other word, and the end of a sentence
         self.spans: list[tuple[str, int, int]] = []  # set, and where its words begin and end
         words = [0]
-        self.sets = {}
+        sets, self.sets = {name: [*texts] for name, texts in sets.items()}, {}
+        letters = any(find_spacing(texts).language for texts in sets.values())
+        self.lengths, self.unit = (LETTERS, "letters") if letters else ((WHOLE, *RUNS), "words")
+        whole, *runs = self.lengths
         for name, texts in sets.items():
             lines = [split_words(text) for text in texts]
-            self.sets[name] = len(lines), sum(len(line) >= WHOLE for line in lines)
+            self.sets[name] = len(lines), sum(len(line) >= whole for line in lines)
             for line in lines:
                 self.spans.append((name, len(words), len(words) + len(line)))
                 words += [self.ids.setdefault(word, len(self.ids) + 1) for word in line]
@@ -106,7 +118,7 @@ class JudgedSentences:
         spans = [span[1:] for span in self.spans]
         begins, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         self.begins, lengths = begins, ends - begins
-        keys = hash_runs(self.words, (WHOLE, *RUNS))
+        keys = hash_runs(self.words, self.lengths)
         starts = {
             run: np.concatenate(
                 [
@@ -117,22 +129,23 @@ class JudgedSentences:
                     ),
                 ]
             )
-            for run in RUNS
+            for run in runs
         }
-        starts[WHOLE] = begins[lengths >= WHOLE]
+        starts[whole] = begins[lengths >= whole]
         self.runs = {
             n: RunIndex(self.words, at.astype(np.int64), keys[n]) for n, at in starts.items()
         }
-        self.longest = max([WHOLE, *RUNS, *lengths])
+        self.longest = max([*self.lengths, *lengths])
 
     def find_in(self, paths: Sequence, edit: Callable[[str], str] = str) -> Overlap:
         """Find what texts, a sentence a line, share with the sets when `edit` changed each line.
         Memory is that of the sets and of BLOCK words.
         """
-        overlap = Overlap(
-            {name: SetOverlap(*sizes) for name, sizes in self.sets.items()},
-            {str(path): set() for path in paths},
-        )
+        sets = {
+            name: SetOverlap(*sizes, {run: set() for run in self.lengths[1:]})
+            for name, sizes in self.sets.items()
+        }
+        overlap = Overlap(sets, {str(path): set() for path in paths}, self.lengths, self.unit)
         for path in map(str, paths):
             for words, lines in self.read_blocks(path, edit, overlap):
                 self.mark(words, lines, overlap, path)
@@ -157,13 +170,13 @@ class JudgedSentences:
 
     def mark(self, words: np.ndarray, lines: np.ndarray, overlap: Overlap, path: str) -> None:
         """Add to `overlap` what a block shares."""
-        for length, keys in hash_runs(words, (WHOLE, *RUNS)).items():
+        for length, keys in hash_runs(words, self.lengths).items():
             places, starts = self.runs[length].find(words, keys)
             sentences = np.searchsorted(self.begins, starts, side="right") - 1
             for place, sentence in zip(places.tolist(), sentences.tolist(), strict=True):
                 name, begin, end = self.spans[sentence]
-                size = end - begin if length == WHOLE else length
-                if length != WHOLE:
+                size = end - begin if length == self.lengths[0] else length
+                if length != self.lengths[0]:
                     overlap.sets[name].runs[length].add(sentence)
                 elif np.array_equal(words[place : place + size], self.words[begin:end]):
                     overlap.sets[name].whole.add(sentence)

@@ -11,17 +11,8 @@ from functools import partial, reduce
 
 from lmtools.base.errors import UserError
 from lmtools.text.normaliser import STRAIGHTEN
+from lmtools.text.scripts import join_characters
 
-# Scripts that put no blanks between words, and their punctuation: Thai, Lao, Tibetan, Burmese,
-# Khmer, kana, Han
-BLANKLESS = (
-    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff0f\uff1a-\uff20\uff61-\uff9f"
-    "\U00020000-\U0003ffff"
-)
-CHARACTER = re.compile(f"[{BLANKLESS}]")
-HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-AROUND = re.compile(rf"(?<=[{BLANKLESS}])\s+|\s+(?=[{BLANKLESS}])")
 # What parts words where no blank can be seen: the zero-width space and non-joiner
 SEPARATORS = dict.fromkeys((0x200B, 0x200C), " ")
 # Marks of category Cf that are seen stand before Arabic and Syriac digits; of other categories are
@@ -91,11 +82,6 @@ def join_pieces(text: str) -> str:
     """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `▁fin ch` .."""
     text = CUTS.sub("", text)
     return "".join(text.split()).replace("▁", " ") if "▁" in text else text
-
-
-def join_characters(text: str) -> str:
-    """Return `text` without blanks beside characters of scripts that put none between words."""
-    return text if text.isascii() else AROUND.sub("", text)
 
 
 @dataclass(frozen=True)

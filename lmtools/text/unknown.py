@@ -13,6 +13,7 @@ from lmtools.text.normaliser import NORMALISERS, Normaliser
 from lmtools.text.unify import UNIFIERS, unifier
 
 MANY = 0.2  # the share of unknown tokens from which a text is hardly of the model's kind
+KNOWN = 0.8  # of the parts of a word, of letters say, from which it is explained
 LOOKED_AT = 10_000  # texts in which the words are sought
 # Forms of Unicode that the options below do not bring about
 FORMS = ("nfc", "invisible", "separators", "digits", "nfkc")
@@ -23,6 +24,7 @@ CHANGES = {
     "--apostrophe straight": ("with straight apostrophes", Normaliser(apostrophe="straight")),
     "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
     **{f"--unify {name}": (UNIFIERS[name].about, unifier([name])) for name in FORMS},
+    "--normaliser none:letters=split": ("letter by letter", Normaliser(letters="split")),
     "--normaliser librispeech": ("in lower case without punctuation", NORMALISERS["librispeech"]),
     "--normaliser librispeech --case upper": (
         "in upper case without punctuation",
@@ -64,7 +66,7 @@ def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[s
         changed[option] = sum(
             unknown[word]
             for word, parts in better.items()
-            if parts and parts != [word] and all(map(known, parts))
+            if parts and parts != [word] and sum(map(known, parts)) > KNOWN * len(parts)
         )
     option = max(changed, key=changed.get)  # of equal ones the first, which changes least
     if changed[option] > 0.5 * total:

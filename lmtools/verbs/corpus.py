@@ -125,13 +125,14 @@ def tell_overlap(args: argparse.Namespace) -> None:
 
 def print_overlap(overlap: Overlap) -> None:
     """Print what texts share with each set, as a table in Markdown, and the lines that do."""
-    print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")
+    whole, first, second = (f"{length} {overlap.unit}" for length in overlap.lengths)
+    print(f"| set | sentences | share {first} | {second} | of {whole} and more | whole |")
     print("|---|---:|---:|---:|---:|---:|")
     for path, found in overlap.sets.items():
         runs = " | ".join(f"{len(sentences)}" for sentences in found.runs.values())
         print(f"| {path} | {found.sentences} | {runs} | {found.long} | {len(found.whole)} |")
     where = f"{next(iter(overlap.lines))}{' ..' * (len(overlap.lines) > 1)}"
-    print(f"{where}: {overlap.marked:,} of {overlap.read:,} lines share 7 words or a sentence")
+    print(f"{where}: {overlap.marked:,} of {overlap.read:,} lines share {first} or a sentence")
 
 
 def read_sentences(path: str) -> list[str]:

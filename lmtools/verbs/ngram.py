@@ -63,7 +63,7 @@ def run_estimate(args: argparse.Namespace) -> None:
     given = {"--text": args.text, "--order": args.order, "--out": args.out}
     if missing := [name for name, value in given.items() if value is None]:
         args.refuse(f"the following arguments are required: {', '.join(missing)}")
-    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
+    tokens = load_subword(args.subword) if args.subword else normaliser_of(args, args.text)
     if args.shard:
         reads = [*args.text, *([args.subword] if args.subword else [])]
         with writing_part(args, args.out, reads) as part:
@@ -83,7 +83,7 @@ def join(parts: Sequence[Part], out: str, kenlm: str = "auto") -> None:
     declare_estimate(parser)
     args = parser.parse_args(facts[0]["words"][1:])
     args.kenlm, args.out = kenlm, out  # programs are those that the user of this command names
-    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
+    tokens = load_subword(args.subword) if args.subword else normaliser_of(args, args.text)
     estimate(args, tokens, TextParts([part.output for part in parts], facts, args.text[0]))
 
 

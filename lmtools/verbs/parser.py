@@ -13,9 +13,12 @@ from types import ModuleType
 from lmtools.base.doors import collect, hook, open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
+from lmtools.base.log import say
 from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec
+from lmtools.text.blocks import read_again
 from lmtools.text.normaliser import CHOICES, Normaliser, parse_normaliser
+from lmtools.text.scripts import find_spacing
 from lmtools.verbs.help import FullHelp, HelpParser, Rare
 from lmtools.verbs.options import GROUPS
 
@@ -161,10 +164,17 @@ def add_normaliser(parser: Parser, help_text: str = LEARNING, **case) -> None:
         parser.add(name, **(case if name == "--case" else {}))
 
 
-def normaliser_of(args: argparse.Namespace) -> Normaliser:
-    """Return the normaliser asked for: the named set, refined by single options."""
+def normaliser_of(args: argparse.Namespace, texts: Iterable[str] = ()) -> Normaliser:
+    """Return the normaliser asked for: the named set, refined by single options; by letters, which
+    is said, if one of the `texts` that an n-gram learns has no blanks between words.
+    """
     given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
-    return dataclasses.replace(parse_normaliser(args.normaliser or "none"), **given)
+    normaliser = dataclasses.replace(parse_normaliser(args.normaliser or "none"), **given)
+    for path in texts if normaliser.letters == "keep" else ():
+        if (spacing := find_spacing(read_again([path]))).bare:
+            say(f"{path}: {spacing.language} without blanks between words; modelled by letters")
+            return dataclasses.replace(normaliser, letters="split")
+    return normaliser
 
 
 def add_vectors(parser: Parser, **pool) -> None:

@@ -93,7 +93,8 @@ def arguments(parser):
         "a model under a name of your choice; several, or one beside --text, are tuned together"
     )
     parser.add("--lm", **SEVERAL_LMS, help=help_text)
-    parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
+    help_text = f"what is tuned and compared: {METRIC_HELP} (default: wer, or cer:blanks=no of"
+    parser.add("--metric", default=None, help=f"{help_text} languages without blanks)")
     parser.add("--out", metavar="DIR", help="directory to write")
     help_text = "print also each command and what it says"
     parser.add_argument("--verbose", action="store_true", help=help_text)
@@ -137,6 +138,7 @@ def run(args):
         sets = {part: read_set(args, part, path, lms) for part, path in given.items()}
         check_sets(args, sets, lms)
         writing = plan_writing(args, sets, lms)
+        args.metric = args.metric or writing.metric
         for one in sets.values():
             print(one.describe())
         print(f"writing: {writing.told}")
@@ -257,8 +259,6 @@ def check_sets(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Non
 
 
 def plan_writing(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Writing:
-    if args.normaliser == "none":
-        return Writing("", "none", "as it is (--normaliser none)")
     nbests = [nbest for one in sets.values() for nbest in one.nbests]
     known = [lm for lm in lms.values() if not lm.startswith("mix:")][:1]
     lm = None if args.text or not known else known[0]

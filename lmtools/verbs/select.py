@@ -71,7 +71,8 @@ def run(args):
     beside = not is_stream(args.out) and workplace(Path(os.path.realpath(args.out)))
     with beside or tempfile.TemporaryDirectory() as place:
         if args.in_domain:
-            estimation = Estimation(args.order, normaliser_of(args), args.seed)
+            normaliser = normaliser_of(args, [*args.in_domain, *args.pool])
+            estimation = Estimation(args.order, normaliser, args.seed)
             measure = estimation.measure(args.in_domain, args.pool, Path(place), computing)
         else:
             measure = measure_difference(

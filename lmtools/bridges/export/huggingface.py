@@ -242,7 +242,7 @@ SPACES = Regex(r"[\s\x{1c}-\x{1f}\x{85}]+")  # what Python's split() splits at
 
 def make_tokenizer(subword: Subword, source) -> Tokenizer:
     """Return the tokenizer that gives the ids of `subword`, with <s> and </s> around them."""
-    if subword.normaliser.whisper != "none":
+    if subword.normaliser.whisper != "none" or subword.normaliser.letters != "keep":
         raise UserError(
             f"{source}: its normaliser {subword.normaliser.spec} is a program, which no"
             " tokenizer.json can hold; export --to onnx, and normalise texts before"

@@ -22,6 +22,7 @@ from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_ngram
 from lmtools.text.blocks import read_text
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import NORMALISERS
+from lmtools.text.scripts import split_letters, split_units
 from lmtools.text.subword import load_subword
 from lmtools.text.subword.base import DESCRIPTION
 from lmtools.text.unify import UNIFIERS, unifier
@@ -181,8 +182,8 @@ def single(text: str) -> str:
 class ModelWords:
     """View of text by an LM: its normaliser, split, known words (None: unknown), and notes."""
 
-    normalise: Callable[[str], str] = single
-    split: Callable[[str], list[str]] = str.split
+    normalise: Callable[[str], str] = split_letters
+    split: Callable[[str], list[str]] = split_units
     known: Callable[[str], bool] | None = None
     notes: Sequence[ModelNote] = ()
 

@@ -15,8 +15,9 @@ from lmtools.evaluate.doctor.inputs import (
     single,
     some,
 )
-from lmtools.evaluate.fit import REMEDY, find_spacing, measure_fit, remedy_of
+from lmtools.evaluate.fit import REMEDY, measure_fit, remedy_of
 from lmtools.text.marks import count_looped, is_looping
+from lmtools.text.scripts import find_spacing
 
 SHOWN = 60  # characters of a hypothesis
 
@@ -166,7 +167,7 @@ def blanks(inputs: DoctorInputs) -> Iterator[Finding]:
     hyps = (hyp.text for nbest in inputs.nbests for hyp in nbest.hyps)
     for texts, path in ((inputs.refs.values(), inputs.ref), (hyps, inputs.nbest)):
         spacing = find_spacing(texts)
-        if spacing.language and not spacing.blanks:
+        if spacing.bare:
             cause = (
                 f"{spacing.language} without blanks between words: WER, and BLEU and TER without"
                 " options, take a phrase for a word"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from lmtools.text.scripts import split_units
 from lmtools.text.unify import UNIFIERS, unifier
 
 # How Moses writes what has a meaning in its files; the last three in older versions.
@@ -73,7 +74,7 @@ class Profile:
     first: dict[str, str] = field(default_factory=dict)
     starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
     whole: set[str] = field(default_factory=set)
-    split: Callable[[str], list[str]] = str.split  # into words
+    split: Callable[[str], list[str]] = split_units
 
     def add(
         self,

@@ -22,6 +22,7 @@ from lmtools.evaluate.doctor.profile import SIGNS, Profile
 from lmtools.evaluate.doctor.trials import LOWER, MARKS, PUNCTUATION, RARE, convert_options
 from lmtools.formats.edits import capitalise
 from lmtools.text.marks import drop_marks, find_marks
+from lmtools.text.scripts import split_units
 from lmtools.text.unknown import conversion, explain
 
 LONG = 8  # words from which a sentence is unlikely to be said twice
@@ -206,7 +207,7 @@ def leak(inputs: DoctorInputs) -> Iterator[Finding]:
         long = {
             utt: line
             for utt, words in inputs.refs.items()
-            if len((line := inputs.normalise(words)).split()) >= LONG
+            if len(split_units(line := inputs.normalise(words))) >= LONG
         }
         copied = [utt for utt, line in long.items() if line in inputs.text.whole]
         if len(copied) > 0.02 * len(long):

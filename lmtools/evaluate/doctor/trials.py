@@ -10,7 +10,8 @@ from lmtools.evaluate.doctor.profile import APOSTROPHES, Profile
 from lmtools.evaluate.metrics import METRICS
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import Normaliser
-from lmtools.text.unify import CHARACTER, UNIFIERS, unifier
+from lmtools.text.scripts import CHARACTER
+from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.text.unknown import conversion
 
 SAMPLE = 500  # utterances, evenly from all

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from lmtools.evaluate.doctor.inputs import profile_rows, read_words
@@ -17,6 +17,9 @@ from lmtools.evaluate.doctor.trials import (
     convert_options,
     rewriting,
 )
+from lmtools.evaluate.fit import OF_CHARACTERS
+from lmtools.text.normaliser import parse_normaliser
+from lmtools.text.scripts import find_spacing
 from lmtools.text.unify import UNIFIERS
 from lmtools.text.unknown import LOOKED_AT, MANY, conversion, explain
 from lmtools.types import NBest
@@ -28,11 +31,14 @@ GAIN = 1.0  # of the error rate, percent, from which lists are rewritten
 
 @dataclass(frozen=True)
 class Writing:
-    """Options of lmtools convert for lists ('': none), the text's normaliser, what to tell."""
+    """Options of lmtools convert for lists ('': none), the text's normaliser, what to tell, the
+    metric that fits.
+    """
 
     lists: str
     text: str | None
     told: str
+    metric: str = "wer"
 
 
 def choose_writing(
@@ -44,9 +50,17 @@ def choose_writing(
     """Return what brings hypotheses and references together, and both with the first lines of a
     `text` or the words of `lm`; by `normaliser` if the user names one.
     """
-    hyps = profile_rows("hypotheses", "", [("", hyp.text) for n in nbests for hyp in n.hyps])
-    refs = profile_rows("references", "", [("", n.ref) for n in nbests if n.ref is not None])
-    lines = profile_rows("text", "", [("", line) for line in islice(text, LOOKED_AT)])
+    texts = {
+        "hypotheses": [hyp.text for n in nbests for hyp in n.hyps],
+        "references": [n.ref for n in nbests if n.ref is not None],
+        "text": [*islice(text, LOOKED_AT)],
+    }
+    bare = next((side.language for side in map(find_spacing, texts.values()) if side.bare), None)
+    metric, letters = describe_letters(bare)
+    sides = (profile_rows(name, "", [("", one) for one in some]) for name, some in texts.items())
+    hyps, refs, lines = sides
+    if normaliser == "none":
+        return Writing("", "none", f"as it is (--normaliser none){letters}", metric)
     trial = Trial([(n.hyps[0].text, n.ref) for n in nbests if n.hyps and n.ref is not None])
     names = choose_remedies(trial, hyps, refs) if refs.lines else []
     names = [name for name in names if name not in UNIFIERS or not UNIFIERS[name].folds]
@@ -59,12 +73,22 @@ def choose_writing(
         lists = f"{lists} {same}".strip()
     if lines.lines and not normaliser:
         normaliser = name_normaliser(hyps, lines, names)
+    if lines.lines and bare:
+        normaliser = replace(parse_normaliser(normaliser or "none"), letters="split").spec
     told = describe(side for side in (hyps, refs, lines) if side.lines)
     if lists:
         told += f"; lists and references are rewritten by {lists}"
     if lines.lines and normaliser:
         told += f"; the LM reads text and hypotheses by --normaliser {normaliser}"
-    return Writing(lists, normaliser, told)
+    return Writing(lists, normaliser, told + letters, metric)
+
+
+def describe_letters(language: str | None) -> tuple[str, str]:
+    """Return the metric that fits a language without blanks between words, if any, and why."""
+    if not language:
+        return "wer", ""
+    told = f"; {language} without blanks between words: by letters, and CER where no --metric is"
+    return OF_CHARACTERS[1], f"{told} given"
 
 
 def explain_unknown(nbests: Sequence[NBest], names: Sequence[str], lm: str) -> str:

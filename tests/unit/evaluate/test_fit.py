@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate.fit import advise_metric, are_costs, are_positive, find_spacing, measure_fit
+from lmtools.evaluate.fit import advise_metric, are_costs, are_positive, measure_fit
+from lmtools.text.scripts import find_spacing
 
 SPEECH = "the old king said unto his men go up and take it's all we have seen before now"
 WORDS = SPEECH.split()

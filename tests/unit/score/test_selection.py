@@ -178,3 +178,30 @@ def test_nothing_to_choose_from(texts, tmp_path, capsys):
     told = capsys.readouterr().err.splitlines()
     assert "no sentence in the text" in told[0] and "is read twice" in told[2]
     assert not (tmp_path / "out").exists()
+
+
+def test_letters_are_modelled_where_no_blanks_part_words(tmp_path, capsys, monkeypatch):
+    """Estimation, selection and mixture, of one text with blanks too; a list is scored by them."""
+    monkeypatch.chdir(tmp_path)
+    domain = [a + b for a in ("医生", "护士", "病人") for b in ("打针了", "吃药了", "量体温")]
+    other = [a + b for a in ("船长", "水手", "渔民") for b in ("下海了", "钓鱼了", "看日出")]
+    pool = [line.replace("了", "过") for pair in zip(domain, other, strict=True) for line in pair]
+    for name, lines in (("domain", domain), ("other", other), ("pool", pool)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+        assert main(["ngram", "--text", name, "--order", "2", "--out", f"{name}-lm"]) == 0
+        assert f"{name}: Chinese without blanks between words" in capsys.readouterr().err
+    assert (
+        main(
+            ["select", "--in-domain", "domain", "--pool", "pool", "--keep", "9", "--out", "chosen"]
+        )
+        == 0
+    )
+    chosen = (tmp_path / "chosen").read_text().split()
+    assert len(chosen) == 9 and sum(line in pool[::2] for line in chosen) >= 8
+    assert (
+        main(["ngram", "mix", "domain-lm", "other-lm", "--text", "domain", "--out", "mixed"]) == 0
+    )
+    weights = [float(line.split()[0]) for line in capsys.readouterr().out.splitlines()[-3:-1]]
+    assert weights[0] > 0.8
+    known = NgramModel.load("mixed").score(["医生打针了", "船长", "猫"])
+    assert known[1].tolist() == [6, 3, 2] and known[2].tolist() == [0, 0, 1]

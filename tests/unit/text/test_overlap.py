@@ -64,6 +64,22 @@ def test_case_punctuation_and_line_ends_hide_nothing(tmp_path):
     assert JudgedSentences({}).find_in([tmp_path / "text"]).marked == 0
 
 
+def test_letters_count_where_no_blanks_part_words(tmp_path):
+    lines = [
+        "我们明天早上去海边看日出",
+        "我们明天",
+        "他的弟弟 已经 卖掉了旧自行车。",
+        "今天天气很好",
+    ]
+    (tmp_path / "text").write_text("\n".join(lines) + "\n")
+    judged = JudgedSentences(
+        {"test": ["我们明天早上去海边看日出", "弟弟已经卖掉了旧自行车", "明天"]}
+    )
+    found = judged.find_in([tmp_path / "text"])
+    assert found.sets["test"].whole == {0, 1} and found.sets["test"].long == 2
+    assert found.lines == {str(tmp_path / "text"): {1, 3}} and found.unit == "letters"
+
+
 def test_verb(tmp_path, capsys):
     text, out = tmp_path / "text", tmp_path / "out.txt"
     text.write_text("a b c d e f\na b c d e\nz y x w v u t s\n")

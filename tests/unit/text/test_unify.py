@@ -12,6 +12,8 @@ from lmtools import Hypothesis, NBest, UserError
 from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.text import NORMALISERS, whisper
+from lmtools.text.normaliser import parse_normaliser
+from lmtools.text.scripts import join_texts, split_units
 from lmtools.text.unify import UNIFIERS, unifier
 
 SCRIPT = Path(__file__).parents[3] / "utils/unify.py"
@@ -197,3 +199,26 @@ def test_removed_vowel_signs_are_told(text, removed, capsys):
         assert said.count("\n") == told and said.startswith(f"warning: normaliser {name}:") == told
         if told:
             assert said.endswith("take whisper-basic-marks\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("we won't  go", "we|won't|go"),
+        ("我们go to海边", "我|们|go|to|海|边"),
+        ("昨日カメラを買った", "昨|日|カ|メ|ラ|を|買|っ|た"),
+        ("ที่นี่ กิน", "ที่|นี่|กิ|น"),
+        ("ကျွန်တော်", "ကျွ|န်|တော်"),
+        ("ផ្ទះ\u200bថ្មី", "ផ្|ទះ|ថ្|មី"),
+        ("ＡＢＣ商事", "ＡＢＣ|商|事"),
+        ("서울에 가요", "서울에|가요"),
+    ],
+)
+def test_letters_of_scripts_without_blanks_are_units(text, units):
+    assert split_units(text) == units.split("|")
+    assert parse_normaliser("none:letters=split")(text) == units.replace("|", " ")
+
+
+def test_texts_are_joined_as_their_script_is_written():
+    assert join_texts(["去海边，", "船很小", "OK.", "", "船"]) == "去海边，船很小 OK. 船"
+    assert join_texts(["เราจะไป", "ทะเล"]) == "เราจะไปทะเล" and join_texts(["a", "b"]) == "a b"

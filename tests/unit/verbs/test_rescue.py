@@ -390,3 +390,48 @@ def test_the_table_says_which_test_and_what_is_undefined(home):
     row = next(row for row in table("new") if row.startswith("with LM"))
     assert row.split(maxsplit=3)[3].startswith("0.00, 9.50    0.002 (sign test)  am 1, ")
     assert all(re.search("  -  -( |$)", row) for row in table("none")[1:]), table("none")
+
+
+# Beginnings, middles and ends of sentences, and what a recogniser writes for some of their words
+BARE = {
+    "Chinese": """我的老师 隔壁的医生 那个司机 他的弟弟 | 今天修好了 昨天忘记带 已经卖掉了
+        | 一把雨伞 旧自行车 那台电脑 新的手机 | 医生一声 雨伞雨散 手机手鸡 老师老是 弟弟地地""",
+    "Japanese": """私の先生は 隣の医者が その運転手は 彼の弟が | 昨日コンピューターを 今朝ノートを
+        | 修理しました 忘れてきました 買いに行きました | 先生専制 医者石屋 修理終理 昨日木野""",
+    "Thai": """ครูของฉัน หมอข้างบ้าน คนขับรถ น้องชายของเขา | ซ่อม ลืมเอา เปิด ขาย
+        | ร่มคันหนึ่ง จักรยานเก่า คอมพิวเตอร์เครื่องนั้น | ร่มล่ม ซ่อมซ้อม ลืมลิม ขายคาย เปิดเปืด""",
+    "Burmese": """ကျွန်တော့်ဆရာ ဆရာဝန် ကားဆရာ သူ့ညီလေး | ထီးအသစ် စက်ဘီးဟောင်း ဖုန်းအသစ်
+        | ကိုပြင်ခဲ့တယ် ကိုမေ့ခဲ့တယ် ကိုဖွင့်ခဲ့တယ် | ထီးတီး ဆရာစရာ ဖုန်းဘုန်း""",
+    "Chinese with English": """我的老师 隔壁的manager 那个司机 他的team | 今天修好了 昨天forget带
+        | 一把雨伞 旧laptop 那台电脑 | 老师老是 manager生意 雨伞雨散 司机思及""",
+}
+
+
+@pytest.mark.parametrize("leak", [False, True])
+@pytest.mark.parametrize("language", BARE)
+def test_letters_count_where_no_blanks_part_words(tmp_path, monkeypatch, capfd, language, leak):
+    monkeypatch.chdir(tmp_path)
+    *parts, confused = map(str.split, BARE[language].split("|"))
+    draw = random.Random(7)
+    every = [a + b + c for a in parts[0] for b in parts[1] for c in parts[2]]
+    draw.shuffle(every)
+    third = len(every) // 3
+    for part, refs in (("dev", every[:third]), ("test", every[third : 2 * third])):
+        lists = []
+        for number, ref in enumerate(refs):
+            pairs = ((word[: len(word) // 2], word[len(word) // 2 :]) for word in confused)
+            texts = [*dict.fromkeys([*(ref.replace(*pair) for pair in pairs), ref])]
+            draw.shuffle(texts)
+            scores = [-number - draw.random() for number in range(len(texts))]
+            lists.append(NBest.of(f"{part}-{number}", texts, ref=ref, am=scores))
+        jsonl.write(lists, f"{part}.jsonl")
+    text = every if leak else every[2 * third :]
+    Path("text").write_text("".join(f"{line}\n" for line in text))
+    status, (out, said) = main([*CALL.split(), "--text", "text"]), capfd.readouterr()
+    assert f"{language.split()[0]} without blanks between words: by letters" in out
+    if leak:
+        assert "stand in text" in out + said
+        return
+    rows = [line for line in out.splitlines() if line.startswith(("first pass", "with LM"))]
+    first, last = (float(row.split()[2]) for row in rows)
+    assert status == 0 and "  CER  " in out and last < first and "(no use)" not in out
