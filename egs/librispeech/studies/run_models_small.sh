@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# An English 4-gram for users without text, in two minutes: CMU Sphinx's trigram of English, which
-# comes with pocketsphinx, and a 4-gram of mini-real's ten novels, mixed in equal parts.
+# An English 4-gram for users without text, in half a minute: CMU Sphinx's trigram of English, which
+# comes with pocketsphinx, and a 4-gram of mini-real's ten novels, mixed in equal parts and pruned.
 # The wheel is EXPDIR/dist/lmtools_models_small-*.whl; docs/models.md shows what it brings.
-#
-# KenLM's build_binary makes the small form: utils/install_kenlm.sh.
+# utils/install_asr.sh runs the stages that make the wheel, and installs it.
 
 # shellcheck source=../../../utils/recipe.sh
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 datadir=data/models-small # for what is fetched
 expdir=exp/models-small   # for LMs, the chosen hypotheses, and dist with the wheel
+threshold=5e-8            # drop n-grams without which perplexity rises by less than this share
 options "$@"
 
 if stage 1 "fetch CMU Sphinx's trigram" : $datadir/en-us.arpa; then
@@ -24,9 +24,9 @@ fi
 
 if stage 2 "4-gram" $datadir/en-us.arpa : $expdir/small; then
   lmtools ngram --text mini-real/train.txt.xz --order 4 --normaliser librispeech \
-    --out $expdir/novels
-  lmtools ngram mix $expdir/novels $datadir/en-us.arpa --mix 0.5 --out $expdir/mixture
-  lmtools ngram quantize $expdir/mixture --out $expdir/small
+    --kenlm none --out $expdir/novels
+  lmtools ngram mix $expdir/novels $datadir/en-us.arpa --mix 0.5 --kenlm none --out $expdir/mixture
+  lmtools ngram prune $expdir/mixture --threshold $threshold --kenlm none --out $expdir/small
 fi
 
 if stage 3 "pack" $expdir/small : $expdir/dist; then
