@@ -30,6 +30,7 @@ from engine_workers import ENGINES, Engine
 from measures.machine import describe_machine
 
 import lmtools
+from lmtools.base.doors import load
 from lmtools.base.errors import UserError
 from lmtools.bridges.export import FORMS
 from lmtools.models.checkpoint import load_model, prepare_directory, save_weights
@@ -205,7 +206,7 @@ def write_exports(home: Path, engines: Sequence[Engine]) -> dict[str, str]:
     lacking = {}
     for form in sorted({engine.form for engine in engines if engine.form}):
         try:
-            FORMS[form](str(home / "lm"), str(home / form))
+            load(FORMS[form])(str(home / "lm"), str(home / form))
         except UserError as error:
             lacking[form] = str(error)
     return lacking

@@ -21,6 +21,7 @@ from engine_workers import Load, load_ctranslate2, load_onnxruntime
 from engines import LISTS, place_model
 
 import lmtools
+from lmtools.base.doors import load
 from lmtools.base.errors import UserError
 from lmtools.bridges.export import FORMS
 
@@ -39,7 +40,7 @@ OURS = {  # engine, precision and rows that are asked for
 def load_ways(home: Path) -> dict:
     """Return functions of a list of one text by name."""
     for form in ("onnx", "ct2"):
-        FORMS[form](str(home / "lm"), str(home / form))
+        load(FORMS[form])(str(home / "lm"), str(home / form))
     ways = {PEER: load_onnxruntime(Load(home, "float32", 1, 1))}
     for precision in ("float32", "int8"):
         ways[f"CTranslate2 {precision}"] = load_ctranslate2(Load(home, precision, 1, 1))

@@ -16,7 +16,7 @@ from lmtools.base.doors import collect, door_of_verb, lacks
 from lmtools.base.errors import UserError, explain_missing, one_line
 from lmtools.base.files import remedy
 from lmtools.base.log import say
-from lmtools.verbs.help import HelpParser, suggest
+from lmtools.verbs.help import WRONG_USAGE, HelpParser, suggest
 from lmtools.verbs.parser import make_parser
 
 # Each verb is a module with `arguments(parser)` and `run(args)`, of this name in lmtools/verbs or
@@ -24,25 +24,25 @@ from lmtools.verbs.parser import make_parser
 # torch. The title of each group stands above its verbs in `lmtools --help`.
 VERB_GROUPS: dict[str, dict[str, str]] = {
     "transcribe recordings": {},
+    "make N-best lists": {},
     "rescore N-best lists": {
         "rescue": "rescore lists in one command, from a text to a table of error rates",
+        "evaluate": "measure WER, CER or BLEU, with significance",
+        "show": "print lists in a terminal, with the errors in colours",
         "doctor": "look for problems: case, punctuation, ids, scores, vocabulary",
         "convert": "convert lists and lattices, normalise their text, attach references",
         "score": "score lists with a language model",
         "tune": "find the weights of the scores on a development set",
         "rescore": "choose the best hypotheses with these weights",
-        "evaluate": "measure WER, CER or BLEU, with significance",
-        "show": "print lists in a terminal, with the errors in colours",
         "report": "write the tables, figures and web page of an experiment",
     },
-    "make N-best lists": {},
     "train language models": {
+        "ngram": "estimate, mix, prune or convert an n-gram language model",
+        "ppl": "measure the perplexity of a text",
+        "select": "choose the lines of a large text that are like a domain's",
         "subword": "learn a subword model, or a list of words or characters",
         "corpus": "normalise, segment and binarise text",
         "train": "train a neural language model",
-        "ngram": "estimate, mix, prune or convert an n-gram language model",
-        "select": "choose the lines of a large text that are like a domain's",
-        "ppl": "measure the perplexity of a text",
     },
     "more": {
         "lattice": "describe lattices, rescore them, write lists, oracles and posteriors",
@@ -55,7 +55,6 @@ for _verb, (_title, _purpose, _) in collect("VERBS").items():
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
 SETTINGS = ("max_line", "allow_commands")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
-WRONG_USAGE = 2
 
 
 def main(argv=None) -> int:
@@ -146,7 +145,7 @@ def describe_verbs() -> str:
     # the rest of the docstring is for whoever reads the package
     lines = [" ".join((lmtools.__doc__ or "").partition("\n\n")[0].split())]
     for title, verbs in VERB_GROUPS.items():
-        rows = [f"  {name:9}  {purpose}" for name, purpose in verbs.items()]
+        rows = [f"  {name:10}  {purpose}" for name, purpose in verbs.items()]
         lines += ["", f"{title}:", *rows] if rows else []
     return "\n".join(lines)
 
@@ -166,6 +165,7 @@ def parse(argv) -> argparse.Namespace:
     if called not in VERBS:
         if door := door_of_verb(called):
             sys.exit(f"lmtools {one_line(lacks(door, called))}")
+        top.refuse_gone(called)
         top.error(f"no verb {called!r}{suggest(called, VERBS)}")
     purpose = VERBS[called]
     try:

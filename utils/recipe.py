@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -266,6 +267,7 @@ VERBS = {
 }
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `run.sh --help | head` is no mistake
     verb, *kinds = VERBS[sys.argv[1]]
     words = sys.argv[2:]
     try:

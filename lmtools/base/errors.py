@@ -4,13 +4,15 @@ Packages beyond the base install come with extras of ours.
 """
 
 import contextlib
+import json
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
-
-from lmtools.version import __version__
+from urllib.parse import unquote, urlsplit
 
 LONGEST = 500  # characters of a message
 
@@ -91,10 +93,12 @@ EXTRAS = {
     "safetensors": "neural",
     "kenlm": "ngram",
     "transformers": "hf",
+    "tokenizers": "hf",
     "httpx": "llm",
     "llama_cpp": "gguf",
     "ctranslate2": "ct2",
     "onnx": "onnx",
+    "onnxruntime": "onnx",
     "sacremoses": "mt",
     "soundfile": "asr",
     "av": "asr",
@@ -103,18 +107,41 @@ EXTRAS = {
     "starlette": "serve",
     "uvicorn": "serve",
     "wyoming": "serve",
+    "h11": "serve",
+    "faster_whisper": "asr",
+    "vosk": "asr",
 }
 
 
 def install_extra(*extras: str) -> str:
-    """Return the command that installs extras of this very lmtools: of its checkout, or of its
-    wheel's file. The name alone is nobody's on PyPI: whoever takes it there would be installed.
+    """Return the command that installs extras of this very lmtools into this very Python: from its
+    checkout, or from where pip says that it took it.
     """
-    home = Path(__file__).parents[2]
-    if not (home / "pyproject.toml").exists():
-        return f"pip install 'lmtools-{__version__}-py3-none-any.whl[{','.join(extras)}]'"
-    place = "." if home == Path.cwd() else home
-    return f"pip install -e {shlex.quote(f'{place}[' + ','.join(extras) + ']')}"
+    home, wanted, how = Path(__file__).parents[2], f"[{','.join(extras)}]", "install"
+    if (home / "pyproject.toml").exists():
+        what, how = f"{'.' if home == Path.cwd() else home}{wanted}", "install -e"
+    else:
+        what = find_origin(wanted)
+    near = Path(shutil.which("pip") or "").parent == Path(sys.executable).parent
+    pip = "pip" if near else f"{shlex.quote(sys.executable)} -m pip"
+    return f"{pip} {how} {shlex.quote(what)}"
+
+
+def find_origin(wanted: str) -> str:
+    """Return what pip installs with the extras `wanted`, `[a,b]`: a path or address that it noted
+    (direct_url.json), or the name, which it looks up in the index that it was taken from.
+    """
+    try:
+        noted = json.loads(metadata.distribution("lmtools").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        noted = {}
+    url, vcs = noted.get("url", ""), noted.get("vcs_info")
+    place = Path(unquote(urlsplit(url).path))
+    if vcs:
+        return f"lmtools{wanted} @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
+    if url.startswith("file:") and place.exists():
+        return f"{place}{wanted}"
+    return f"lmtools{wanted}" + f" @ {url}" * url.startswith("http")
 
 
 def explain_missing(error: ImportError, purpose: str = "", otherwise: str = "") -> UserError:

@@ -5,11 +5,7 @@ they change right text (`clean`).
 """
 
 VERBS = {
-    "harm": (
-        "rescore N-best lists",
-        "bound how often a glossary changes what was right",
-        "lmtools.phrases.clean",
-    )
+    "harm": ("more", "bound how often a glossary changes what was right", "lmtools.phrases.clean")
 }
 
 HOOKS = {

@@ -7,6 +7,7 @@ there were.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from lmtools.base.atomic import hold_lock, is_stream
 from lmtools.base.computing import USUAL, Computing
@@ -18,16 +19,17 @@ from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.checks import identifier
 from lmtools.formats.jsonl import Journal, JournalEntry
 from lmtools.formats.lists import other_number
-from lmtools.models.objectives import split_pair
 from lmtools.score.load import load_kind
-from lmtools.score.translation import TranslationScorer
 from lmtools.text.blocks import read_text
 from lmtools.text.subword.base import Subword
-from lmtools.translate.search import Finished, search
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import flags_of
 from lmtools.verbs.parser import add_settings, read_settings
+
+if TYPE_CHECKING:  # --help needs no torch
+    from lmtools.score.translation import TranslationScorer
+    from lmtools.translate.search import Finished
 
 DIGITS = 6  # of scores
 
@@ -73,6 +75,8 @@ def translate(
     line n of plain text has the id `prefix` and n, `kaldi` text its own. The journal has what an
     earlier run made. UserError for what does not fit; lists made are kept.
     """
+    from lmtools.score.translation import TranslationScorer
+
     if is_stream(out):
         raise UserError(
             f"{out}: lists of translations are resumed by the name of their file; give one"
@@ -97,9 +101,11 @@ def translate(
 
 
 def read_sentences(
-    scorer: TranslationScorer, source, ref, kaldi: bool, prefix: str
+    scorer: "TranslationScorer", source, ref, kaldi: bool, prefix: str
 ) -> list[SourceSentence]:
     """Return the sentences of `source` with their references; see `translate`."""
+    from lmtools.models.objectives import split_pair
+
     rows = read_rows(source, kaldi, prefix)
     sentences = []
     for number, utt, text in rows:
@@ -134,7 +140,7 @@ def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
 
 
 def translate_missing(
-    scorer: TranslationScorer,
+    scorer: "TranslationScorer",
     sentences: Sequence[SourceSentence],
     known: dict[str, JournalEntry],
     journal: Journal,
@@ -143,6 +149,8 @@ def translate_missing(
     """Return the entries of batches of which the journal lacks any, each written once made; batches
     are searched as a whole.
     """
+    from lmtools.translate.search import search
+
     # the longest first: what memory does not suffice for is known at once
     order = iter(sorted(sentences, key=lambda sentence: -len(sentence.ids)))
     batches = iter(lambda: list(islice(order, options.batch)), [])
@@ -165,7 +173,7 @@ def translate_missing(
     return entries
 
 
-def merge_texts(subword: Subword, finished: Sequence[Finished]) -> tuple[Hypothesis, ...]:
+def merge_texts(subword: Subword, finished: Sequence["Finished"]) -> tuple[Hypothesis, ...]:
     """Return hypotheses of what was found, best first; of those of equal text the best."""
     best: dict[str, Finished] = {}
     for hypothesis in finished:

@@ -12,13 +12,10 @@ from lmtools.base.options import fill
 from lmtools.base.seal import read_json
 from lmtools.base.specs import HF, find_model
 from lmtools.formats import kaldi_text
-from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
 from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
-from lmtools.vectors.encoders import LAST_MEAN, PoolingOptions, encode, load_encoder
 from lmtools.vectors.files import SentenceVectors, write_sentences, write_words
-from lmtools.vectors.static import Encoder
-from lmtools.vectors.words import load_word_vectors
+from lmtools.vectors.static import LAST_MEAN, Encoder, PoolingOptions
 from lmtools.verbs.experiment import split_vectors
 from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS
 from lmtools.verbs.parser import add_vectors
@@ -90,6 +87,8 @@ def report_vectors(args, count: str, layers, width: int) -> None:
 
 
 def is_two_way(lm: str) -> bool:
+    from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
+
     return (
         all((Path(lm) / name).exists() for name in (CONFIG, WEIGHTS))
         and read_settings(lm)[0].objective == "two-way"
@@ -97,6 +96,8 @@ def is_two_way(lm: str) -> bool:
 
 
 def embed_words(args, texts):
+    from lmtools.vectors.words import load_word_vectors
+
     if args.engine == "prepared":
         raise UserError("--pool words: vectors of words are made in torch; leave --engine out")
     if args.boundaries or args.masked:
@@ -116,6 +117,8 @@ def embed_words(args, texts):
 
 def encoder_of(args) -> Encoder:
     """Return the encoder that the options of `lmtools embed` and `lmtools sts` say."""
+    from lmtools.vectors.encoders import load_encoder
+
     chosen = bool(args.pool or args.boundaries or args.masked)
     lm, pooling = find_pooling(args.lm, follow=not chosen)
     if chosen:
@@ -182,6 +185,8 @@ def read_pooling(path: Path) -> PoolingOptions:
 
 def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:
     """Return the vectors of texts; says on standard error which words static vectors lack."""
+    from lmtools.vectors.encoders import encode
+
     values = encode(texts, encoder, cache_directory(args.cache))
     if missing := encoder.describe_missing():
         say(f"{args.lm}: {missing}")

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,46 @@ from lmtools.text.blocks import read_text
 from lmtools.version import __version__
 
 GREATEST = float(np.finfo(np.float32).max)
+
+
+class PoolingOptions(NamedTuple):
+    """Options of pooling: how sentence vectors are made of a model's states.
+
+    `layers`: `last`, `all` or numbers, 0 the embedding layer. `pool`: a name of POOLS.
+    `boundaries`: mean and max take the boundary tokens in. `masked`: of masked models, each
+    position's state is from a copy in which it alone is masked; else from the intact input. `unit`:
+    vectors have length 1.
+    """
+
+    layers: str | tuple[int, ...] = "last"
+    pool: str = "mean"
+    boundaries: bool = False
+    masked: bool = False
+    unit: bool = False
+
+    def choose_layers(self, last: int, source: str) -> tuple[int, ...]:
+        """Return the layers' numbers, of which `last` is the last; UserError for others."""
+        layers = {"last": (last,), "all": tuple(range(last + 1))}.get(self.layers, self.layers)
+        missing = [layer for layer in layers if not 0 <= layer <= last]
+        if missing or not layers:
+            raise UserError(
+                f"{source}: has the layers 0 (embedding) to {last}, no"
+                f" {', '.join(map(str, missing)) or 'empty list'}; choose of these"
+            )
+        if self.masked and 0 in layers:
+            raise UserError(
+                f"{source}: layer 0 of a masked position is the mask's own embedding in any"
+                " sentence; leave it or --masked out"
+            )
+        return layers
+
+    @property
+    def signature(self) -> dict[str, str]:
+        flags = {"boundaries": self.boundaries, "masked": self.masked, "unit": self.unit}
+        return {"pool": self.pool} | {name: "yes" for name, value in flags.items() if value}
+
+
+LAST_MEAN = PoolingOptions()
 
 
 class Encoder(ABC):

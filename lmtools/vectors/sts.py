@@ -13,6 +13,7 @@ from lmtools.base.seal import write_json
 from lmtools.formats import registry
 from lmtools.rescoring.experiment import of_system
 from lmtools.vectors import pairs
+from lmtools.vectors.embed import encode_texts, encoder_of
 from lmtools.vectors.files import SentenceVectors, read_sentences
 from lmtools.vectors.similarity import compare_rows, correlate_layers, describe_row
 from lmtools.verbs.options import COMPUTING, ENCODER
@@ -98,8 +99,6 @@ def correlate(args, given, embedded, places, out):
 
 def embed_pairs(args, given) -> tuple[SentenceVectors, np.ndarray]:
     """Return the vectors of distinct sentences, and where each pair's two are, (2, N)."""
-    from lmtools.vectors.embed import encode_texts, encoder_of  # imports torch
-
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
     place = {text: i for i, text in enumerate(texts)}
     return encode_texts(args, encoder_of(args), texts), index_pairs(given, place)

@@ -9,6 +9,39 @@ import sys
 from collections.abc import Iterable
 
 WIDTH = 100
+WRONG_USAGE = 2  # exit status
+# verbs (none: a verb itself), names of what is gone from them, what to do: a name as it is given
+GONE = (
+    ("", "bench", "run python benchmarks/bench.py KIND"),
+    ("", "verify", "sha256sum -c checks files that sha256sum listed"),
+    ("", "correct", "write hypotheses of your own into the lists (jsonl) and run lmtools tune"),
+    ("", "learn confusions", "give what users corrected as references to lmtools tune, and as text"
+     " to lmtools ngram"),
+    ("network", "undo", "give corrected texts as references to lmtools tune"),
+    ("harm", "--correct --weights --lm", "leave it out; harm counts what a glossary changes"),
+    ("rescue", "--in-sample", "leave it out; `lmtools corpus --ref SET --leave-out-overlap` writes"
+     " a text without lines of the references"),
+    ("score ppl rescore lattice", "--intact --normalise --oov-penalty --noise --noise-power",
+     "give it with its model: --lm LM,{}=VALUE"),
+    ("tune", "--objective --form --loop --reference --negative --lengths", "write --set {}=VALUE"),
+    ("tune", "--allow-negative --tolerance", "leave it out"),
+    ("tune", "--no-words", "write --set lengths="),
+    ("tune rescore", "--systems", "list systems in the file of --experiment"),
+    ("lattice", "--prune-beam --cover-beam", "write --set {}=VALUE"),
+    ("lattice", "--prune-arcs", "write --set prune_beam=VALUE"),
+    ("lattice", "--n", "write --depth"),
+    ("lattice", "--nbest --text", "write --{}-out"),
+    ("lattice", "determinise", "`lmtools lattice nbest` gives each word sequence once"),
+    ("translate", "--length-penalty --batch", "write --set {}=VALUE"),
+    ("convert lattice", "--from", "write --format"),
+    ("rescore", "--to", "write --nbest-to"),
+    ("evaluate", "--json", "write --out"),
+    ("embed sts", "--layers", "write --layer"),
+    ("embed sts", "--batch-rows", "write --rows"),
+    ("ngram", "--counts", "estimate from the text: --text F"),
+    ("ngram", "--no-arpa", "leave it out; lm.arpa is kept"),
+    ("report", "--csv", "read rows.csv, which report writes"),
+)  # fmt: skip
 
 
 class Rare(str):
@@ -92,6 +125,14 @@ class HelpParser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return namespace, rest
 
+    def refuse_gone(self, name: str) -> None:
+        """End in one line that says what to do, if `name` was a verb, an action or an option."""
+        verb = [*self.prog.split(), ""][1]
+        for verbs, names, remedy in GONE:
+            if verb in (verbs.split() or [""]) and name in names.split():
+                option = name.strip("-").replace("-", "_")
+                self.exit(WRONG_USAGE, f"{self.prog}: {name} is gone; {remedy.format(option)}\n")
+
     def refuse_unknown(self, words: Iterable[str]) -> None:
         """End with an error at a word like an option that is none, up to an action's name."""
         nested = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
@@ -100,10 +141,12 @@ class HelpParser(argparse.ArgumentParser):
                 return
             name = word.partition("=")[0]
             if re.fullmatch(r"--?[a-zA-Z][\w-]*", name) and name not in self._option_string_actions:
+                self.refuse_gone(name)
                 self.error(f"no option {name}{suggest(name, self._option_string_actions)}")
 
     def _check_value(self, action, value):
         if action.choices is not None and value not in action.choices:
+            self.refuse_gone(value)
             near = suggest(value, action.choices) if not action.option_strings else ""
             names = ", ".join(map(str, action.choices))
             raise argparse.ArgumentError(action, f"{value!r} is none of {names}{near}")

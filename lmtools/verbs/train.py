@@ -10,11 +10,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say
 from lmtools.base.specs import find_model
-from lmtools.models.checkpoint import describe_architecture
-from lmtools.models.settings import Settings
 from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown
-from lmtools.train import AlreadyReported, Stopped, first_process, train
 from lmtools.verbs.help import Rare
 
 EXAMPLES = (
@@ -53,6 +50,11 @@ def arguments(parser):
 
 
 def run(args):
+    # --help needs no torch
+    from lmtools.models.checkpoint import describe_architecture
+    from lmtools.models.settings import Settings
+    from lmtools.train import AlreadyReported, Stopped, first_process, train
+
     init = args.init and find_model(args.init)
     tree = read_layers(Path(args.conf))
     if init and "model" not in tree:  # it says how to go on with any model

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from lmtools.base.errors import EXTRAS
-from lmtools.version import __version__
 
 ROOT = Path(__file__).parent.parent.parent
 LISTS = """\
@@ -112,7 +111,12 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
     assert (lmtools.home / "exp/report/index.html").stat().st_size > 10_000
 
 
-WHEEL = f"pip install 'lmtools-{__version__}-py3-none-any.whl[{{}}]'"
+def tell_remedy(home: Path, extra: str) -> str:
+    """Return the command that brings an extra to the Python of the wheel at `home`."""
+    (wheel,) = home.parent.glob("*.whl")
+    return f"{home.parent}/env/bin/python -m pip install '{wheel}[{extra}]'"
+
+
 BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf"}
 
 HIDING = """\
@@ -158,7 +162,7 @@ def test_the_base_install_needs_no_extra(base, lmtools):
 def test_a_neural_model_says_what_brings_it(base, models):
     """As a command and in Python."""
     (base.home / "neural.jsonl").write_text(LISTS)
-    message = f"{models[1]}: needs the package torch; {WHEEL.format('neural')}\n"
+    message = f"{models[1]}: needs the package torch; {tell_remedy(base.home, 'neural')}\n"
     said = base(f"score --nbest neural.jsonl --lm {models[1]} --out neural.scores", 1)
     assert said == f"lmtools score: {message}"
     program = base.home / "program.py"
@@ -169,10 +173,18 @@ def test_a_neural_model_says_what_brings_it(base, models):
     assert base(str(program), program="python") == message
 
 
-@pytest.mark.parametrize("verb", ["train", "embed --help", "translate"])
-def test_a_verb_beyond_the_base_says_what_brings_it(base, verb):
-    message = f"lmtools {verb.split()[0]}: this needs the package torch"
-    assert base(verb, 1) == f"{message}; {WHEEL.format('neural')}\n"
+LINES = (
+    "train --conf c.yaml --train t --valid t --out o",
+    "embed --lm lm --text base.text --out o.npz",
+    "translate --lm lm --source base.text --out o.jsonl",
+    "export --lm lm --to onnx --out o",
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_verb_beyond_the_base_says_what_brings_it(base, line):
+    message = f"lmtools {line.split()[0]}: this needs the package torch"
+    assert base(line, 1) == f"{message}; {tell_remedy(base.home, 'neural')}\n"
 
 
 def test_extras_bring_what_messages_name(lmtools):
@@ -181,4 +193,5 @@ def test_extras_bring_what_messages_name(lmtools):
     (metadata,) = site.glob("lmtools-*.dist-info/METADATA")
     needed = re.findall(r"^Requires-Dist: ([\w-]+).*extra == \"(\w+)\"", metadata.read_text(), re.M)
     names = {"kenlm": "ufal-kenlm", "sklearn": "scikit-learn", "llama_cpp": "llama-cpp-python"}
+    names["faster_whisper"] = "faster-whisper"
     assert {(names.get(module, module), extra) for module, extra in EXTRAS.items()} <= {*needed}

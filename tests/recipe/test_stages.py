@@ -153,6 +153,12 @@ def test_help(toy):
     assert not (toy.home / "exp").exists()
 
 
+def test_who_stops_reading_hears_of_no_pipe(toy):
+    line = "for i in 1 2 3 4; do ./run.sh --help | head -n 1; ./run.sh --help | true; done"
+    done = subprocess.run(["bash", "-c", line], cwd=toy.home, capture_output=True, text=True)
+    assert done.stderr == "" and done.stdout.count("\n") == 4
+
+
 def test_debug_shows_commands_and_passes_the_flag_on(toy):
     assert "count\n" in toy().stdout
     done = toy("--stage", 3, "--debug")

@@ -3,18 +3,22 @@ import importlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from shlex import split
+from types import SimpleNamespace
 
 import pytest
 
 import lmtools
 from lmtools import cli
+from lmtools.base import errors
 from lmtools.base.context import MAX_LINE, current
 from lmtools.base.errors import UserError
 from lmtools.cli import VERB_GROUPS, VERBS, main
+from lmtools.verbs.help import GONE
 
 TABLE_WING = [
     "doctor", "convert", "subword", "corpus", "ngram", "mbr", "rescue", "tune", "rescore",
@@ -58,6 +62,70 @@ def test_help_names_every_verb(capsys):
     assert places == sorted(places)
     titles = [text.index(f" {title}: ") for title, verbs in VERB_GROUPS.items() if verbs]
     assert titles == sorted(titles) and titles[0] < places[0]
+
+
+def test_purposes_stand_in_one_column():
+    rows = [line for line in cli.describe_verbs().splitlines() if line.startswith("  ")]
+    assert len({re.match(r"  \S+ +", row).end() for row in rows}) == 1 < len(rows)
+
+
+@pytest.mark.parametrize(
+    ("verb", "name"),
+    [
+        (verb, name)
+        for verbs, names, _ in GONE
+        for verb in verbs.split() or [""]
+        for name in names.split()
+    ],
+)
+def test_what_is_gone_says_what_to_do(verb, name, capsys):
+    with pytest.raises(SystemExit) as done:
+        main([*verb.split(), name])
+    said = capsys.readouterr().err
+    assert done.value.code == 2 and said.count("\n") == 1
+    assert said.startswith(f"{f'lmtools {verb}'.strip()}: {name} is gone; ")
+    if told := re.search(r"write (?:--set )?([\w-]+)", said):  # which is there
+        with pytest.raises(SystemExit):
+            main([verb, *["rescore"] * (verb == "lattice"), "--help-all"])
+        assert re.search(rf"(?<![\w-]){told[1]}\b", capsys.readouterr().out)
+
+
+def test_help_needs_no_extra():
+    script = (
+        "import sys; from lmtools.base.errors import EXTRAS\nclass Hiding:\n"
+        " def find_spec(name, *_):\n  if name in EXTRAS: raise ImportError(name, name=name)\n"
+        "sys.meta_path.insert(0, Hiding)\n"
+        "from lmtools.cli import VERBS, main\nfor verb in VERBS:\n try: main([verb, '--help'])\n"
+        " except SystemExit as done: print(f'({done.code})')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.count("(0)\n") == len(VERBS), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("noted", "said"),
+    [
+        ({"url": "file://HOME", "dir_info": {}}, "'HOME[asr,llm]'"),
+        ({"url": "file://HOME/a%20b.whl"}, "'HOME/a b.whl[asr,llm]'"),
+        ({"url": "file://HOME/gone.whl"}, "'lmtools[asr,llm]'"),
+        ({"url": "https://x/a.whl"}, "'lmtools[asr,llm] @ https://x/a.whl'"),
+        (
+            {"url": "https://x/y", "vcs_info": {"vcs": "git", "commit_id": "1a"}},
+            "'lmtools[asr,llm] @ git+https://x/y@1a'",
+        ),
+        (None, "'lmtools[asr,llm]'"),
+    ],
+)
+def test_an_extra_comes_from_where_lmtools_came(tmp_path, monkeypatch, noted, said):
+    (tmp_path / "a b.whl").touch()
+    text = noted and json.dumps(noted).replace("HOME", str(tmp_path))
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "lib/lmtools/base/errors.py"))
+    found = SimpleNamespace(read_text=lambda name: text if name == "direct_url.json" else None)
+    monkeypatch.setattr(errors.metadata, "distribution", lambda name: found)
+    for path, pip in ((os.path.dirname(sys.executable), "pip"), ("", f"{sys.executable} -m pip")):
+        monkeypatch.setattr(errors.shutil, "which", lambda name, path=path: path and f"{path}/pip")
+        told = errors.install_extra("asr", "llm")
+        assert told == f"{pip} install {said}".replace("HOME", str(tmp_path))
 
 
 def test_help_is_for_users_alone(capsys):

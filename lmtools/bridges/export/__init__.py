@@ -1,30 +1,25 @@
 """lmtools export: a language model in a form that other programs load; one file a family of forms,
 and a name in FORMS.
 
-A form is a function (directory of a model, directory to write) -> what to say of it; `hf` takes
+A form names a function (directory of a model, directory to write) -> what to say of it; `hf` takes
 what its model card says, too.
 """
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from lmtools.base.atomic import hold_lock
+from lmtools.base.doors import load
 from lmtools.base.errors import UserError
 from lmtools.base.specs import find_model
-from lmtools.bridges.export.ct2 import write_ct2
-from lmtools.bridges.export.huggingface import write_huggingface
-from lmtools.bridges.export.ngrams import name_by_character, write_arpa, write_fst
-from lmtools.bridges.export.onnx import write_onnx
 from lmtools.ngram.model import is_ngram
 
-FORMS: dict[str, Callable[..., str]] = {
-    "arpa": write_arpa,
-    "arpa-nemo": partial(write_arpa, choose=name_by_character),
-    "ct2": write_ct2,
-    "fst": write_fst,
-    "hf": write_huggingface,
-    "onnx": write_onnx,
+FORMS = {
+    "arpa": "lmtools.bridges.export.ngrams:write_arpa",
+    "arpa-nemo": "lmtools.bridges.export.ngrams:write_characters",
+    "ct2": "lmtools.bridges.export.ct2:write_ct2",
+    "fst": "lmtools.bridges.export.ngrams:write_fst",
+    "hf": "lmtools.bridges.export.huggingface:write_huggingface",
+    "onnx": "lmtools.bridges.export.onnx:write_onnx",
 }
 
 NGRAM_FORMS = ("arpa", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
@@ -58,4 +53,4 @@ def run(args):
     if args.to not in NGRAM_FORMS and is_ngram(lm):
         raise UserError(f"{lm}: is an n-gram model; use --to arpa or fst")
     with hold_lock(args.out):
-        print(FORMS[args.to](lm, args.out, **given))
+        print(load(FORMS[args.to])(lm, args.out, **given))

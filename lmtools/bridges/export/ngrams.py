@@ -12,6 +12,7 @@ LODR.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -74,6 +75,9 @@ def name_by_character(subword: Subword) -> dict[str, str]:
             f" use a vocabulary of at most {SURROGATES - OFFSET}"
         )
     return {token: chr(i + OFFSET) for token, i in ids.items()}
+
+
+write_characters = partial(write_arpa, choose=name_by_character)
 
 
 def write_fst(directory: str, out: str) -> str:
