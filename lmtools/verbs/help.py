@@ -14,7 +14,7 @@ WRONG_USAGE = 2  # exit status
 GONE = (
     ("", "bench", "run python benchmarks/bench.py KIND"),
     ("", "verify", "sha256sum -c checks files that sha256sum listed"),
-    ("", "correct", "write hypotheses of your own into the lists (jsonl) and run lmtools tune"),
+    ("", "correct", "add hypotheses of your own to the lists (jsonl), and tune on them"),
     ("", "learn confusions", "give what users corrected as references to lmtools tune, and as text"
      " to lmtools ngram"),
     ("network", "undo", "give corrected texts as references to lmtools tune"),
