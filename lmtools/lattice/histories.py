@@ -67,11 +67,14 @@ class Suffixes:
 
 
 class Mixture:
-    """Linear interpolation of models, word by word: log sum_i weights[i] p_i(word | prefix)."""
+    """Linear interpolation of models, word by word: log sum_i weights[i] p_i(word | prefix). A word
+    has probability 0 under a model that lacks it, unless all do.
+    """
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
         self.logs = np.log(weights)[:, None]  # (P, 1)
         self.vocabulary = Numbering()
+        self.parts, self.lacking = parts, []  # (P, 1) a word
         self.caches = [CachedPrefixes(part, self.vocabulary.things) for part in parts]
         self.numbering = Numbering(tuple(part.start for part in parts))
         self.start = 0
@@ -85,6 +88,9 @@ class Mixture:
 
     def words(self, nodes, words):
         ids = np.array([self.vocabulary(word) for word in words], dtype=np.int64)
+        for word in self.vocabulary.things[len(self.lacking) :]:
+            unknown = np.array([[part.lacks(word)] for part in self.parts])
+            self.lacking.append(unknown & ~unknown.all())
         scores, longer = zip(
             *(
                 cache.words(states, ids)
@@ -95,6 +101,9 @@ class Mixture:
         numbers = [
             self.numbering(row) for row in zip(*(states.tolist() for states in longer), strict=True)
         ]
+        if len(ids):
+            lacking = np.concatenate([self.lacking[i] for i in ids.tolist()], axis=1)
+            scores = np.where(lacking, -np.inf, scores)
         return np.logaddexp.reduce(self.logs + scores), np.array(numbers, dtype=np.int64)
 
     def end(self, nodes):

@@ -300,6 +300,11 @@ class WordPrefixes:
         """Return log p(word | prefix) without penalty (0 without tokens) and longer prefixes."""
         raise NotImplementedError
 
+    def lacks(self, word: str) -> bool:
+        """Return whether the model does not know a word, or a token of it."""
+        self.known.learn([word])
+        return self.known.count_unknown(word, first=False) > 0
+
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """See lmtools.lattice.expand.Prefixes."""
         self.known.learn(words)

@@ -21,8 +21,10 @@ class MixtureScorer(Scorer):
     Models of one vocabulary, and n-grams of words, are mixed `by_token`: each token has the
     weighted mean of their probabilities. Others are mixed by sentence: a sentence has the weighted
     mean of their probabilities of it, the one value that `token_log_probs` gives; its tokens are
-    those of the first model. A sentence is what each model prepares of a text, in their order. Each
-    model computes in batches of its own, as it does alone. UserError for a model of another kind.
+    those of the first model. What a model does not know and another knows has probability 0 under
+    the first, so that unlike vocabularies are one, and <unk> is what all lack (as in `lmtools ngram
+    mix`). A sentence is what each model prepares of a text, in their order. Each model computes in
+    batches of its own, as it does alone. UserError for a model of another kind.
     """
 
     kind = "perplexity"
@@ -51,6 +53,7 @@ class MixtureScorer(Scorer):
             "lm": "mixture",
             "model": name_mixture(self.scorers, self.weights.tolist()),
             "mixed": "by token" if self.by_token else "by sentence",
+            "unknown": "to all",
         }
         for name in names:
             values = [signature.get(name) for signature in signatures]
@@ -86,7 +89,13 @@ class MixtureScorer(Scorer):
         return sum(scorer.cost(prepared) for scorer, prepared in pairs)
 
     def unknown(self, sentence):
-        return self.scorers[0].unknown(sentence[0])
+        rows = self.list_unknown(sentence)
+        return np.all(rows, axis=0) if self.by_token else rows[0]
+
+    def list_unknown(self, sentence: tuple) -> list[np.ndarray]:
+        """Return which tokens are unknown to each model, (tokens,) each."""
+        pairs = zip(self.scorers, sentence, strict=True)
+        return [scorer.unknown(prepared) for scorer, prepared in pairs]
 
     def token_names(self, sentence):
         if self.by_token:
@@ -97,7 +106,8 @@ class MixtureScorer(Scorer):
         )
 
     def token_log_probs(self, sentences):
-        return [self.mix(logs) for logs in self.joint_log_probs(sentences)]
+        pairs = zip(self.joint_log_probs(sentences), sentences, strict=True)
+        return [self.mix(logs, sentence) for logs, sentence in pairs]
 
     def joint_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
         """Return log p (P, tokens + 1) of tokens and end by model, or (P, 1) of sentences."""
@@ -111,10 +121,21 @@ class MixtureScorer(Scorer):
             rows.append(logs if self.by_token else [log.sum(keepdims=True) for log in logs])
         return [np.stack(logs) for logs in zip(*rows, strict=True)]
 
-    def mix(self, logs: np.ndarray) -> np.ndarray:
+    def mix(self, logs: np.ndarray, sentence: tuple) -> np.ndarray:
         """Return the logarithm (N,) of the weighted mean of what has logarithms `logs` (P, N)."""
         with np.errstate(divide="ignore"):
-            return np.logaddexp.reduce(np.log(self.weights)[:, None] + logs)
+            return np.logaddexp.reduce(
+                np.log(self.weights)[:, None] + self.leave_out(logs, sentence)
+            )
+
+    def leave_out(self, logs: np.ndarray, sentence: tuple) -> np.ndarray:
+        """Return `logs` (P, N), -inf where a model lacks what another one of some weight knows."""
+        unknown = self.list_unknown(sentence)
+        if self.by_token:
+            lacking = np.array([[*row, False] for row in unknown])
+        else:
+            lacking = np.array([[row.any()] for row in unknown])
+        return np.where(lacking & ~lacking[self.weights > 0].all(0), -np.inf, logs)
 
     @property
     def by_word(self) -> MixtureLM:

@@ -101,7 +101,7 @@ def mixture_perplexity(
     tuned = {}
     if tune:
         scores = MixtureScores(held_out, mixture)
-        mixture = mixture.with_weights(tune_mixture(np.concatenate(scores.logs, axis=1)))
+        mixture = mixture.with_weights(tune_mixture(scores.joined(mixture)))
         figures = summarise(held_out, mixture, scores.mixed(mixture))
         names = ("sentences", "words", "tokens", "subword_ppl", "word_ppl")
         tuned = {"held_out": {name: figures[name] for name in names}}
@@ -121,8 +121,7 @@ def describe_parts(
 ) -> Iterator[dict]:
     """Yield what each model of a mixture is, and its perplexities of the texts by itself."""
     for number, scorer in enumerate(mixture.scorers):
-        alone = mixture.with_weights(np.eye(len(mixture.scorers))[number])
-        part = summarise(texts, scorer, scores.mixed(alone, number))
+        part = summarise(texts, scorer, scores.alone(mixture, number))
         yield {
             "lm": mixture.lms[number], "weight": float(mixture.weights[number]),
             "subword_ppl": part["subword_ppl"], "word_ppl": part["word_ppl"],
@@ -141,13 +140,26 @@ class MixtureScores:
         self.logs = [logs[i] for i in which.tolist()]
         self.sentences = [sentences[i] for i in which.tolist()]
 
-    def mixed(self, mixture: MixtureScorer, of: int = 0) -> TextScores:
-        """Return the texts' scores under a mixture; tokens are those `of` a model."""
-        values = np.array([mixture.mix(logs).sum() for logs in self.logs])
-        sentences = [sentence[of] for sentence in self.sentences]
-        tokens, unknown = count_scored(mixture.scorers[of], sentences)
-        more = {"kind": mixture.kind, "signature": mixture.signature}
-        return TextScores(values, tokens, unknown, **more)
+    def joined(self, mixture: MixtureScorer) -> np.ndarray:
+        """Return log p (P, N) of all tokens and ends, as the mixture takes them."""
+        pairs = zip(self.logs, self.sentences, strict=True)
+        return np.concatenate([mixture.leave_out(*pair) for pair in pairs], axis=1)
+
+    def mixed(self, mixture: MixtureScorer) -> TextScores:
+        """Return the texts' scores under a mixture."""
+        pairs = zip(self.logs, self.sentences, strict=True)
+        values = np.array([mixture.mix(*pair).sum() for pair in pairs])
+        return self.scores(mixture, values, mixture, self.sentences)
+
+    def alone(self, mixture: MixtureScorer, number: int) -> TextScores:
+        """Return the texts' scores under one model of a mixture."""
+        values = np.array([logs[number].sum() for logs in self.logs])
+        sentences = [sentence[number] for sentence in self.sentences]
+        return self.scores(mixture, values, mixture.scorers[number], sentences)
+
+    def scores(self, mixture, values: np.ndarray, scorer: Scorer, sentences) -> TextScores:
+        counts = count_scored(scorer, sentences)
+        return TextScores(values, *counts, kind=mixture.kind, signature=mixture.signature)
 
 
 def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:

@@ -1,5 +1,7 @@
 """lmtools ppl: (pseudo-)perplexity of a text at the subword and the word level."""
 
+from dataclasses import replace
+
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
@@ -77,7 +79,10 @@ def measure(args):
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
-        warn_scored(args.text, texts, (unknown, words), load(specs[0], computing))
+        parts = (f"{part['lm']}={part['weight']!r}" for part in figures.get("mixture", ()))
+        lm = f"mix:{','.join(parts)}" if len(specs) > 1 else specs[0].lm
+        scorer = load(replace(specs[0], lm=lm), computing)
+        warn_scored(args.text, texts, (unknown, words), scorer)
     if args.out:
         write_json(figures, args.out)
     show_figures(figures)

@@ -32,6 +32,9 @@ class Toy:
         self.salt, self.length = salt, length
         self.prefixes, self.asked = Numbering(()), []
 
+    def lacks(self, word):
+        return False
+
     def probability(self, prefix: tuple[str, ...], word: str) -> float:
         """Between 0.05 and 1; not normalised, which nothing needs."""
         known = prefix[max(0, len(prefix) - self.length) :] if self.length is not None else prefix

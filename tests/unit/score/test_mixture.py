@@ -17,6 +17,7 @@ from lmtools.cli import main
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.ngram import NgramModel, build
+from lmtools.ngram.derived import mix
 from lmtools.ngram.interpolation import tune_mixture
 from lmtools.score import load, score_texts
 from lmtools.score.mixture import MixtureScorer
@@ -200,6 +201,63 @@ def test_ngrams_of_words_are_mixed_word_by_word_whatever_they_have_seen(lms, tmp
     expected = np.log(np.mean([np.exp(one.conditional("the king a")[0]) for one in parts], axis=0))
     found = scorer.log_probs(scorer.prepare(["the king a"]))[0]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+UNLIKE = {"a": "the king saw the sea\nthe sea was cold\n", "b": "a queen saw the moon\nthe moon\n",
+          "c": "rain fell\nthe rain was cold\n"}  # fmt: skip
+SEEN = "the king saw a queen\nthe rain fell\nzzz was the moon\n"
+
+
+def build_unlike(home, order):
+    for name, text in UNLIKE.items():
+        (home / name).write_text(text)
+        build([home / name], order, home / f"lm-{name}", Normaliser(), kenlm="none")
+    (home / "v").write_text(SEEN)
+    return [home / f"lm-{name}" for name in UNLIKE]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("places", [(0, 1), (1, 0), (0, 1, 2), (2, 0, 1)])
+def test_unlike_vocabularies_are_one(tmp_path, order, places):
+    lms = [build_unlike(tmp_path, order)[place] for place in places]
+    weights = [0.5, 0.3, 0.2] if len(lms) == 3 else [0.6, 0.4]
+    scorer = load_mixture(*zip(lms, weights, strict=True))
+    vocabulary = [*{word for place in places for word in [*UNLIKE.values()][place].split()}, "zzz"]
+    for history in ("", "the", "zzz", "rain the", "a queen"):
+        texts = [f"{history} {word}" for word in vocabulary]
+        at = len(history.split())
+        rows = scorer.log_probs(scorer.prepare([*texts, history]))
+        assert sum(np.exp(row[at]) for row in rows) == pytest.approx(1, abs=1e-6)
+    text = "the queen saw rain zzz"
+    assert sum(walk(scorer.prefixes(), text.split())) == pytest.approx(
+        scorer.log_probs(scorer.prepare([text]))[0].sum(), abs=1e-6
+    )
+    unknown = scorer.unknown(scorer.prepare([text])[0])
+    assert unknown.tolist() == [False, 1 not in places, False, 2 not in places, True]
+    # ngram mix writes the same probabilities, but for n-grams that no model has
+    _, found = mix(lms, tmp_path / "m", texts=[tmp_path / "v"], kenlm="none")
+    texts, specs = SEEN.splitlines(), [LMSpec(str(lm)) for lm in lms]
+    figures = mixture_perplexity(texts, specs, PLAIN.computing, held_out=texts)
+    given = [part["weight"] for part in figures["mixture"]]
+    assert given == pytest.approx(found.tolist(), abs=1e-6)
+    alone = perplexity(texts, *ask(str(tmp_path / "m"), device="cpu", cache="none"))
+    assert figures["oov"] == alone["oov"]
+    assert figures["word_ppl"] == pytest.approx(alone["word_ppl"], rel=1e-6 if order == 1 else 0.1)
+
+
+def test_a_sentence_that_one_model_lacks_is_the_others(tmp_path):
+    lm, _, _ = build_unlike(tmp_path, 2)
+    text = Normaliser(case="upper")
+    build([tmp_path / "b"], 2, tmp_path / "upper", text, kenlm="none")
+    scorer = load_mixture((lm, 0.25), (tmp_path / "upper", 0.75))
+    assert not scorer.by_token
+    queen, both, none = scorer.prepare(["the moon", "the", "zzz"])
+    (_, b), (c, d), (e, f) = (logs[:, 0] for logs in scorer.joint_log_probs([queen, both, none]))
+    expected = [np.log(0.75) + b] + [
+        np.logaddexp(np.log(0.25) + one, np.log(0.75) + two) for one, two in ((c, d), (e, f))
+    ]
+    found = [row[0] for row in scorer.log_probs([queen, both, none])]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_a_mixture_in_a_lattice_is_that_of_its_words(lms):
