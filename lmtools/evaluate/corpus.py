@@ -1,5 +1,6 @@
 """Corpus-level evaluation of one hypothesis an utterance."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,8 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_whole
 from lmtools.evaluate.chance import Interval
-from lmtools.evaluate.edits import Alignment
-from lmtools.evaluate.metrics import METRICS, find_aligner
+from lmtools.evaluate.edits import Alignment, count_writing, pair_words
+from lmtools.evaluate.metrics import METRICS, ErrorRate, find_aligner
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
 
 
@@ -64,6 +65,22 @@ class References:
             ref = ref if isinstance(ref, str) else ref[0]
             known[text] = find_aligner(self.metric).align(ref, text)
         return known[text]
+
+    def pairs(self, utt: str, text: str) -> Iterator[tuple[str, str, str]]:
+        """Yield what `pair_words` does of a hypothesis and its (first) reference."""
+        split, ref = find_aligner(self.metric).split, self.refs[utt]
+        ref = ref if isinstance(ref, str) else ref[0]
+        return pair_words(self.align(utt, text), split(ref), split(text))
+
+    def writing(self, hyps: Mapping[str, str]) -> tuple[int, Counter[tuple[str, str]]]:
+        """Return the errors of writing alone, as of `count_writing`, of an error rate."""
+        errors, found, parts = 0, Counter(), METRICS[self.metric].unit != "characters"
+        for utt in self.refs if isinstance(METRICS[self.metric], ErrorRate) else ():
+            if self.align(utt, text := hyps.get(utt, "")).counts.errors:
+                more, spans = count_writing(self.pairs(utt, text), parts)
+                errors += more
+                found.update(spans)
+        return errors, found
 
     def statistics(self, utt: str, texts: Sequence[str]) -> np.ndarray:
         """Return the metric's statistics of some hypotheses of an utterance (hypotheses, width)."""

@@ -11,7 +11,6 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.evaluate.chance import FEW, Interval, say_why
 from lmtools.evaluate.corpus import Evaluation, References
-from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, ErrorRate, find_aligner
 from lmtools.evaluate.nbest import shown_depths
 from lmtools.evaluate.sacre import SacrePaired
@@ -127,26 +126,11 @@ def rank(counter: Counter) -> list[tuple]:
 
 def count_words(refs: References, hyps: Mapping[str, str]) -> WordErrors:
     """Count the errors of hypotheses by unit of the metric, in the alignments of `refs`."""
-    aligner = find_aligner(refs.metric)
-    errors = WordErrors(aligner.unit)
-    for utt, ref in refs.refs.items():
-        text = hyps.get(utt, "")
-        first = ref if isinstance(ref, str) else ref[0]
-        for step in pair_words(refs.align(utt, text), aligner.split(first), aligner.split(text)):
+    errors = WordErrors(find_aligner(refs.metric).unit)
+    for utt in refs.refs:
+        for step in refs.pairs(utt, hyps.get(utt, "")):
             errors.add(*step)
     return errors
-
-
-def pair_words(
-    alignment: Alignment, ref: Sequence[str], hyp: Sequence[str]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield (C, S, D or I, word of the reference, word of the hypothesis) of an alignment."""
-    if hasattr(alignment, "pairs"):  # the door nist's, which knows the words of its own path
-        yield from alignment.pairs
-        return
-    left, right = iter(ref), iter(hyp)
-    for step in alignment.steps:
-        yield step, "" if step == "I" else next(left), "" if step == "D" else next(right)
 
 
 MOST = 20  # lines of a table of words
@@ -251,6 +235,11 @@ def missing_line(evaluation: Evaluation) -> str:
         f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as"
         f" empty (first {missing[0]!r})"
     )
+
+
+def writing_line(errors: int) -> str:
+    """Return how many errors are of writing alone (edits.py)."""
+    return f"of these {errors:,} are writing (blanks, apostrophes, hyphens, digits)"
 
 
 def oracle_line(metric: str, curve: np.ndarray) -> str:

@@ -14,6 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import show
 from lmtools.evaluate.corpus import References, is_wer
+from lmtools.evaluate.doctor.writing import doubt_writing
 from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.evaluate.inputs import (
     TextRules,
@@ -25,6 +26,7 @@ from lmtools.evaluate.inputs import (
     load_plain,
     pair_hypotheses,
     references,
+    refs_of,
     refuse_first_words,
     same_length,
 )
@@ -121,6 +123,8 @@ def run(args):
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
     place = hyp.path if ref is hyp else f"{ref.path} beside {hyp.path}"
     say_lines(doubt_references(pair_hypotheses(refs.refs, hyp), place))
+    pairs = [(hyp.texts.get(utt, ""), refs_of(ref)[0]) for utt, ref in refs.refs.items()]
+    say_lines(doubt_writing(pairs, place, args.metric, verb="evaluate"))
     tree |= break_down(refs, hyp, first, namers, words=WORDS in args.by)
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
@@ -242,7 +246,12 @@ def evaluate_system(
     print(prefix + show.line(evaluation, interval))
     if evaluation.missing:
         print(show.missing_line(evaluation))
-    return show.tree(evaluation, interval), evaluation
+    tree = show.tree(evaluation, interval)
+    if isinstance(METRICS[args.metric], ErrorRate):
+        tree["writing"] = refs.writing(hyp.texts)[0]
+        if tree["writing"]:
+            print(prefix + show.writing_line(tree["writing"]))
+    return tree, evaluation
 
 
 def break_down(refs: References, hyp: Texts, result, namers, words: bool) -> dict:

@@ -16,6 +16,7 @@ from lmtools.base.seal import write_json
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate import show
 from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.doctor.writing import doubt_writing
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, default_weights, detect, stream
 from lmtools.formats.lists import join_refs
@@ -159,11 +160,19 @@ def run_nbest(args):
         map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
     )
     total = args.to.partition(":")[0] != "jsonl"
-    lists = (
-        as_nbest(lattice, choose_weights(weights, lattice), args.depth, ref, total=total)
-        for lattice, ref in lattices
-    )
-    registry.find_format(args.to, FORMATS).write(lists, args.out)
+    pairs: list[tuple[str, str]] = []  # first hypotheses and references
+
+    def lists():
+        for lattice, ref in lattices:
+            nbest = as_nbest(
+                lattice, choose_weights(weights, lattice), args.depth, ref, total=total
+            )
+            if nbest.hyps and nbest.ref is not None:
+                pairs.append((nbest.hyps[0].text, nbest.ref))
+            yield nbest
+
+    registry.find_format(args.to, FORMATS).write(lists(), args.out)
+    say_lines(doubt_writing(pairs, args.out))
 
 
 def declare_oracle(parser):

@@ -4,6 +4,7 @@ set.
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
+from lmtools.evaluate.doctor.writing import doubt_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring.experiment import of_system
@@ -76,7 +77,8 @@ def run(args):
     warnings, tuned = tune_lists(
         nbests, columns, systems, args.nbest, options=options, crossing=crossing, nj=args.nj
     )
-    say_lines(warnings)
+    pairs = [(n.hyps[0].text, n.ref) for n in nbests if n.hyps and n.ref is not None]
+    say_lines([*warnings, *doubt_writing(pairs, args.nbest, options.metric)])
     for system, weights in tuned:
         weights.save(places[system])
         before = "" if system is None else f"{system}: "

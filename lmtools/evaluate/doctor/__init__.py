@@ -18,6 +18,7 @@ CHECKS = {
     "fit": lists.fit,
     "tokenisation": texts.tokenisation,
     "writing": texts.writing,
+    "spelling": texts.spelling,
     "truecasing": texts.truecasing,
     "forms": inventory.forms,
     "characters": inventory.characters,

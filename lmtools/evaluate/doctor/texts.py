@@ -19,7 +19,15 @@ from lmtools.evaluate.doctor.inputs import (
     some,
 )
 from lmtools.evaluate.doctor.profile import SIGNS, Profile
-from lmtools.evaluate.doctor.trials import LOWER, MARKS, PUNCTUATION, RARE, convert_options
+from lmtools.evaluate.doctor.trials import (
+    LOWER,
+    MARKS,
+    PUNCTUATION,
+    RARE,
+    convert_options,
+    rewriting,
+)
+from lmtools.evaluate.doctor.writing import ALIKE, Spelling, choose_forms_beside_writing
 from lmtools.formats.edits import capitalise
 from lmtools.text.marks import drop_marks, find_marks
 from lmtools.text.scripts import split_units
@@ -268,6 +276,20 @@ def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
         f"{name_profile(profile)} {SIGNS[name].label} ({count}){rest}",
         remedy,
     )
+
+
+def spelling(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find errors of writing alone, once case, punctuation and forms are made alike."""
+    change = rewriting([*inputs.remedies, *choose_forms_beside_writing(inputs.trial)])
+    hyps = {n.utt: n.hyps[0].text for n in inputs.nbests if n.hyps and n.utt in inputs.refs}
+    if not hyps or any(tokenisation(inputs)):
+        return
+    hyps, refs = ({u: change(side[u]) for u in hyps} for side in (hyps, inputs.refs))
+    spelling = Spelling(refs, hyps, inputs.trial.metric.title.lower())
+    if spelling.doubtful() and "whisper" not in spelling.option:  # digits have their own finding
+        yield Finding(
+            HINT, inputs.nbest, spelling.cause, f"{ALIKE}: lmtools convert {spelling.option}"
+        )
 
 
 def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -138,14 +138,18 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
     return [*forms, *least_beside(trial, forms, doubts)]
 
 
-def least_beside(trial: Trial, others: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the least combination of `names` beside other rewritings."""
+def least_beside(
+    trial: Trial, others: Sequence[str], names: Sequence[str], errors: Callable | None = None
+) -> list[str]:
+    """Return the least combination of `names` beside other rewritings, by errors of the trial or
+    by those that a function counts.
+    """
     texts = [text for pair in trial.pairs for text in pair]
-    plain = rewriting(())
+    plain, errors = rewriting(()), errors or trial.errors
     changed = [
         name for name in names if any(rewriting([name])(text) != plain(text) for text in texts)
     ]
-    return least_combination(lambda chosen: trial.errors([*others, *chosen]), changed)
+    return least_combination(lambda chosen: errors([*others, *chosen]), changed)
 
 
 def is_meant(trial: Trial, form: str) -> bool:

@@ -1,23 +1,28 @@
 """How hypotheses, references and text of a language model are brought to one writing."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from lmtools.evaluate.doctor.inputs import profile_rows, read_words
+from lmtools.evaluate.corpus import References
+from lmtools.evaluate.doctor.inputs import profile_rows, read_words, share
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import (
     BARE,
     LOWER,
+    OPTIONS,
     PUNCTUATION,
     RARE,
     Trial,
     choose_remedies,
     convert_options,
+    least_beside,
     rewriting,
 )
+from lmtools.evaluate.edits import has_digits, strip_joints
 from lmtools.evaluate.fit import OF_CHARACTERS
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.scripts import find_spacing
 from lmtools.text.unify import UNIFIERS
@@ -27,6 +32,9 @@ from lmtools.types import NBest
 BOTH = "librispeech"  # the normaliser that lowers and strips
 SINGLY = "--normaliser none --case lower --punctuation strip"
 GAIN = 1.0  # of the error rate, percent, from which lists are rewritten
+WRITING, MOST = 0.05, 0.5  # of the errors: of writing, of case and punctuation, that are told
+SHOWN = 5  # lines of a file of words
+ALIKE = "make both sides alike"
 
 
 @dataclass(frozen=True)
@@ -125,3 +133,94 @@ def describe(sides: Iterable[Profile]) -> str:
         what = [f"{side.case} case" if side.case else "no case"] + ["punctuation"] * marks
         names.setdefault(" and ".join(what), []).append(side.name)
     return ", ".join(f"{what} ({', '.join(some)})" for what, some in names.items())
+
+
+def doubt_writing(
+    pairs: Sequence[tuple[str, str]], place, metric: str = "wer", verb: str = "convert"
+) -> Iterator[str]:
+    """Yield a warning about `place` where case, punctuation and forms of Unicode make MOST errors
+    of (hypothesis, reference) pairs, or writing alone does (for `evaluate`, which counts it anyway,
+    MOST), with what makes both sides alike.
+    """
+    if not isinstance(METRICS[metric], ErrorRate) or not pairs:
+        return
+    trial = Trial(pairs)
+    trial.metric, names = METRICS[metric], choose_forms_beside_writing(trial)
+    change = rewriting(names)
+    sides = ({str(row): change(pair[side]) for row, pair in enumerate(pairs)} for side in (1, 0))
+    spelling = Spelling(*sides, metric)
+    if names:
+        before = sum(METRICS[metric].align(ref, hyp).counts.errors for hyp, ref in pairs)
+        after, length = spelling.errors - spelling.writing, max(1, spelling.length)
+        what = f"case, punctuation or form{', or writing' * bool(spelling.writing)}"
+        rates = f"{100 * before / length:.2f} as written, {100 * after / length:.2f} without"
+        told = (
+            f"{share(before - after, before)} errors are {what} ({METRICS[metric].title} {rates})"
+        )
+        remedy = convert_options(names) if verb == "convert" else evaluate_options(names)
+        more = spelling.writing >= WRITING * before and f" {spelling.option}"
+        yield f"warning: {place}: {told}; {ALIKE}: {remedy}{more or ''}"
+    elif spelling.doubtful(MOST if verb == "evaluate" else WRITING):
+        yield f"warning: {place}: {spelling.cause}; {ALIKE}: lmtools {verb} {spelling.option}"
+
+
+def choose_forms_beside_writing(trial: Trial) -> list[str]:
+    """Return the least rewritings without which MOST errors would stay, if any are, where equal
+    letters are no error.
+    """
+
+    def errors(names: Iterable[str]) -> int:
+        change, align = rewriting(names), trial.metric.align
+        pairs = ((change(hyp), change(ref)) for hyp, ref in trial.pairs)
+        pairs = ((h, r) for h, r in pairs if strip_joints(h) != strip_joints(r))
+        return sum(align(ref, hyp).counts.errors for hyp, ref in pairs)
+
+    names = [LOWER, PUNCTUATION, *(name for name in UNIFIERS if not UNIFIERS[name].folds)]
+    before = trial.errors()
+    if before - errors(names) <= MOST * before:
+        return []
+    return least_beside(trial, (), names, errors)
+
+
+class Spelling:
+    """Errors of hypotheses that are writing alone, and the words that make both sides alike:
+    spellings of one side that the other has fewer times than they were errors.
+    """
+
+    def __init__(self, refs: Mapping[str, str], hyps: Mapping[str, str], metric: str = "wer"):
+        known = References(refs, metric)
+        total = known.evaluate(hyps).total
+        self.errors, self.length = int(total[:3].sum()), int(total[3])
+        self.writing, found = known.writing(hyps)
+        words = [Counter(" ".join(side.values()).split()) for side in (refs, hyps)]
+        self.lines: dict[str, str] = {}
+        for (ref, hyp), times in found.most_common():
+            for old, new, others in ((hyp, ref, words[0]), (ref, hyp, words[1])):
+                if old and new and " " not in old and others[old] < times:
+                    self.lines.setdefault(old, new)
+                    break
+
+    def doubtful(self, least: float = WRITING) -> bool:
+        return self.writing > 0 and self.writing >= least * self.errors
+
+    @property
+    def cause(self) -> str:
+        what = "errors are writing alone (blanks, apostrophes, hyphens, digits)"
+        return f"{share(self.writing, self.errors)} {what}"
+
+    @property
+    def option(self) -> str:
+        """The option that makes words alike; of nothing but numbers, what counts them alike."""
+        words = [f"`{old} {new}`" for old, new in self.lines.items() if not has_digits(old, new)]
+        if self.lines and not words:
+            return "--normaliser whisper-english"
+        shown = f"{', '.join(words[:SHOWN]) or '`mr mister`'}{' ..' * (len(words) > SHOWN)}"
+        return f"--map-words F, F of lines {shown}"
+
+
+def evaluate_options(names: Iterable[str]) -> str:
+    """Return the command of `convert_options` for texts that are only counted."""
+    settings = ",".join(name[2:].replace(" ", "=") for name in OPTIONS if name in names)
+    forms = ",".join(name for name in UNIFIERS if name in names)
+    options = f" --normaliser none:{settings}" * bool(settings) + f" --unify {forms}" * bool(forms)
+    return f"lmtools evaluate{options}"

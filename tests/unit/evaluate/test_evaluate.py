@@ -323,3 +323,79 @@ def test_segments_are_joined_before_they_are_compared(here, capsys):
     assert "(0 sub, 1 del, 0 ins; 36 words, 3 utterances)" in line
     assert main(["evaluate", "--ref", "n.jsonl", "--hyp", "n.jsonl", "--session"]) == 1
     assert "'s_a' has a reference of its own; leave out --session" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ref", "hyp", "writing"),
+    [
+        # DSTC2's and ATIS's
+        ("okay good bye", "okay goodbye", 2),
+        ("im looking", "i'm looking", 1),
+        ("i dont care now", "i don't care now", 1),
+        ("a non stop flight", "a nonstop flight", 2),
+        ("to d c please", "to dc please", 2),
+        ("five p m or so", "fivepm or so", 3),
+        # others: hyphens of two kinds, a mark by itself, several words, digits
+        ("a well known man", "a well‑known man", 2),
+        ("some one one day", "someone one day", 2),
+        ("a t - shirt", "a t shirt", 1),
+        ("twenty one days", "21 days", 2),
+        ("room 1999", "room nineteen ninety nine", 3),
+        # beside errors of hearing; other letters and cases are no writing
+        ("good bye thanks", "goodbye tanks", 2),
+        ("i am here", "im here", 0),
+        ("Yes", "yes", 0),
+        ("twenty two days", "21 days", 0),
+        ("", "oh", 0),
+    ],
+)
+def test_errors_of_writing(here, capsys, ref, hyp, writing):
+    kaldi_text.write({"u": ref}, "r")
+    kaldi_text.write({"u": hyp}, "h")
+    lines = output(capsys, *split("--ref r --hyp h --out o.json"))
+    said = [line for line in lines if line.startswith(f"of these {writing} are writing (blanks, ")]
+    assert len(said) == bool(writing) and len(lines) == 1 + bool(writing)
+    assert json.loads((here / "o.json").read_text())["writing"] == writing
+
+
+HINTS = {  # reference, hypothesis, options of convert, of evaluate, what is said
+    "case": (
+        "WELL {}",
+        "well {}",
+        "none --case lower",
+        "none:case=lower",
+        "50.00 as written, 0.00",
+    ),
+    "marks": (
+        "well {}",
+        "Well {}!",
+        "lower --punctuation strip",
+        "punctuation=strip",
+        "100 of 100",
+    ),
+    "form": ("caf\u00e9 {}", "cafe\u0301 {}", "--unify nfc", "--unify nfc", "50 of 50 (100.0%)"),
+    "words": ("bye bye {}", "byebye {}", "--map-words F", "--map-words F", "`byebye bye bye`"),
+    "both": ("GOOD BYE {}", "goodbye {}", "--map-words F", "case=lower --map", "`goodbye good"),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_case_punctuation_and_writing_are_told(tmp_path, monkeypatch, capsys, name):
+    """By evaluate, tune and doctor; right words are no cause."""
+    monkeypatch.chdir(tmp_path)
+    ref, hyp, convert, evaluate, said = HINTS[name]
+    lists = []
+    for row in range(50):
+        texts = [text.format(("abel", "bert", "carl", "dora")[row % 4]) for text in (hyp, ref)]
+        hyps = [Hypothesis(texts[0] + end, {"am": -float(row % 3)}) for end in ("", " x")]
+        lists.append(NBest(f"u{row}", tuple(hyps), texts[1]))
+    jsonl.write(lists, "n.jsonl")
+    for verb, option in (("evaluate --hyp", evaluate), ("tune --out w --nbest", convert)):
+        assert main(split(f"{verb} n.jsonl")) == 0
+        told = "".join(capsys.readouterr())
+        assert said in told and option in told and "make both sides alike" in told, told
+    main(split("doctor --nbest n.jsonl"))
+    assert convert in capsys.readouterr().out
+    jsonl.write([NBest(n.utt, n.hyps, n.hyps[0].text + " z") for n in lists], "n.jsonl")
+    assert main(split("evaluate --hyp n.jsonl")) == 0
+    assert "alike" not in "".join(capsys.readouterr())
