@@ -27,7 +27,7 @@ from lmtools.evaluate.doctor.trials import (
     convert_options,
     rewriting,
 )
-from lmtools.evaluate.doctor.writing import ALIKE, Spelling, choose_forms_beside_writing
+from lmtools.evaluate.doctor.writing import ALIKE, WrittenErrors, choose_forms_beside_writing
 from lmtools.formats.edits import capitalise
 from lmtools.text.marks import drop_marks, find_marks
 from lmtools.text.scripts import split_units
@@ -285,7 +285,7 @@ def spelling(inputs: DoctorInputs) -> Iterator[Finding]:
     if not hyps or any(tokenisation(inputs)):
         return
     hyps, refs = ({u: change(side[u]) for u in hyps} for side in (hyps, inputs.refs))
-    spelling = Spelling(refs, hyps, inputs.trial.metric.title.lower())
+    spelling = WrittenErrors(refs, hyps, inputs.trial.metric.title.lower())
     if spelling.doubtful() and "whisper" not in spelling.option:  # digits have their own finding
         yield Finding(
             HINT, inputs.nbest, spelling.cause, f"{ALIKE}: lmtools convert {spelling.option}"

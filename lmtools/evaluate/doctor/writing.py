@@ -148,7 +148,7 @@ def doubt_writing(
     trial.metric, names = METRICS[metric], choose_forms_beside_writing(trial)
     change = rewriting(names)
     sides = ({str(row): change(pair[side]) for row, pair in enumerate(pairs)} for side in (1, 0))
-    spelling = Spelling(*sides, metric)
+    spelling = WrittenErrors(*sides, metric)
     if names:
         before = sum(METRICS[metric].align(ref, hyp).counts.errors for hyp, ref in pairs)
         after, length = spelling.errors - spelling.writing, max(1, spelling.length)
@@ -182,7 +182,7 @@ def choose_forms_beside_writing(trial: Trial) -> list[str]:
     return least_beside(trial, (), names, errors)
 
 
-class Spelling:
+class WrittenErrors:
     """Errors of hypotheses that are writing alone, and the words that make both sides alike:
     spellings of one side that the other has fewer times than they were errors.
     """

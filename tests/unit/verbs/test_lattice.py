@@ -105,11 +105,15 @@ def test_references_by_line_are_those_by_id(here, capsys, lm, action):
 
 
 def test_nbest_is_the_best_sequences_in_order(here, capsys):
-    status, _ = run(
-        capsys, "nbest", "l", "--weights", SPELLED, "--depth", 4, "--ref", "ref", "--out", "n.jsonl"
-    )
+    asked = ("nbest", "l", "--weights", SPELLED, "--depth", 4, "--out", "n.jsonl", "--ref")
+    status, said = run(capsys, *asked, "ref")
     refs = kaldi_text.read("ref")
-    assert status == 0
+    assert status == 0 and "alike" not in said.err
+    kaldi_text.write({n.utt: n.hyps[0].text.upper() for n in jsonl.read("n.jsonl")}, "upper")
+    assert "make both sides alike: lmtools convert --normaliser none --case lower" in (
+        run(capsys, *asked, "upper")[1].err
+    )
+    run(capsys, *asked, "ref")
     for lattice, nbest in zip(lattices.read("l"), jsonl.read("n.jsonl"), strict=True):
         expected = sorted(sentences(lattice, WEIGHTS).items(), key=lambda item: -item[1])[:4]
         assert (nbest.utt, nbest.ref) == (lattice.utt, refs[lattice.utt]) and len(
