@@ -18,13 +18,15 @@ from lmtools.base.grammar import parse_pairs
 from lmtools.base.specs import find_model, list_models
 from lmtools.evaluate import show
 from lmtools.evaluate.chance import say_why
+from lmtools.evaluate.corpus import evaluate
 from lmtools.evaluate.doctor import ERROR, print_findings, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.doctor.scores import find_costs
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
-from lmtools.evaluate.metrics import METRIC_HELP, METRICS
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS, ErrorRate
 from lmtools.evaluate.significance import TESTS
 from lmtools.formats import FORMATS
+from lmtools.formats.lattices import LATTICES
 from lmtools.formats.lists import (
     NONE,
     Side,
@@ -37,6 +39,8 @@ from lmtools.formats.lists import (
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import hash_lists
 from lmtools.formats.texts import read_sentences, read_texts
+from lmtools.lattice.check import drop_unusable
+from lmtools.lattice.paths import best
 from lmtools.rescoring.defaults import DEFAULTS, LM, OF_WHISPER, PREFIX, WHISPER
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED, REFERENCES
@@ -52,6 +56,7 @@ ORDER = 4  # its longest n-gram, in words
 NO_LM = "no-lm."  # before the files of what is tuned without language models
 ORACLE = "oracle."
 LOG = "rescue.log"
+SCALES = (1, 5, 7, 9, 11, 13, 15, 17, 20)  # of the graph's score; Kaldi tries 7 to 17 (LMWT)
 RERUN = "--allow-commands", "--max-line"
 # Checks whose findings change what the table means, so that they stand under it; the latter stop
 # nothing, since there may be no better text
@@ -72,7 +77,7 @@ def arguments(parser):
         " again goes on after a run that was stopped."
     )
     group = parser.groups["input"]
-    kinds = "a file, or a directory of Kaldi, ESPnet .."
+    kinds = "a file, or a directory of Kaldi (lattices, too), ESPnet .."
     for part, help_text in (
         ("dev", f"N-best lists to tune weights on: {kinds} (default for Whisper's: no tuning)"),
         ("test", f"N-best lists to choose from: {kinds}"),
@@ -84,6 +89,8 @@ def arguments(parser):
     help_text = "decode --dev and --test, which are recordings, as lmtools decode does"
     parser.add("--asr", metavar="whisper:DIR", help=help_text)
     parser.add("--format")
+    help_text = "words.txt of Kaldi's lattices (default: beside them, or in graph* beside that)"
+    parser.add("--words", metavar="F", help=help_text)
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
     help_text = "how text and lists are written (default: found out; none: as they are)"
@@ -135,6 +142,7 @@ def run(args):
         given = {part: path for part in ("dev", "test") if (path := getattr(args, part))}
         if args.asr:
             given = {part: decode(args, part, path, log) for part, path in given.items()}
+        given = list_lattices(args, given, log)
         sets = {part: read_set(args, part, path, lms) for part, path in given.items()}
         check_sets(args, sets, lms)
         writing = plan_writing(args, sets, lms)
@@ -165,6 +173,61 @@ def decode(args, part: str, path: str, log: "RunLog") -> str:
     device = ["--device", args.device] if args.device not in (None, "auto") else []
     log.run("decode", "--asr", args.asr, "--audio", path, "--out", out, *device)
     return out
+
+
+def list_lattices(args, given: Mapping[str, str], log: "RunLog") -> dict[str, str]:
+    """Return what parts are, lists made of lattices in their place; of Kaldi's with the weight of
+    the graph's score by which dev's best paths have the fewest errors.
+    """
+    lists, weights = dict(given), []
+    for part, path in given.items():
+        if (form := find_lattices(args, path)) is None:
+            continue
+        weights = tune_graph(args, path, form) if part == "dev" else weights
+        lists[part] = f"{args.out}/{part}.lattices.jsonl"
+        log.run("lattice", "nbest", path, "--format", form, *weights, "--out", lists[part])
+        if not getattr(args, f"{part}_ref"):
+            utts = [nbest.utt for nbest in FORMATS.read(lists[part], "jsonl")]
+            setattr(args, f"{part}_ref", find_references(path, form, utts))
+        scale = f" by {weights[1]}" if weights else ""
+        print(f"{part}: lattices of {path} ({form}), lists of their best paths{scale}")
+    args.format = args.format if lists == given else None
+    return lists
+
+
+def find_lattices(args, path: str) -> str | None:
+    """Return the format of lattices in `path`; None of lists, which may lie beside lattices."""
+    name = NONE
+    with contextlib.suppress(UserError):
+        name = args.format or LATTICES.detect(path, NONE)
+        if not args.format and find_lists(path):
+            return None
+    words = f":words={args.words}" if args.words and ":" not in name else ""
+    return f"{name}{words}" if name.partition(":")[0] in LATTICES else None
+
+
+def tune_graph(args, path: str, form: str) -> list[str]:
+    """Return --weights of the graph's score beside the acoustic one by which best paths have the
+    fewest errors, case apart; none for lattices of other scores, whose files say their weights.
+    """
+    texts: dict[int, dict[str, str]] = {scale: {} for scale in SCALES}
+    for lattice in LATTICES.stream(path, form):
+        if lattice.scores.keys() != {"am", "graph"}:
+            return []
+        lattice, _ = drop_unusable(lattice)
+        for scale, paths in texts.items():
+            words = best(lattice, {"am": 1, "graph": scale}).words
+            paths[lattice.utt] = " ".join(words).casefold()
+    utts = texts[SCALES[0]]
+    ref = args.dev_ref or find_references(path, form, utts)
+    if not ref:
+        raise UserError(f"{path}: no references found; give them by --dev-ref F")
+    refs = read_texts(ref)
+    ids = join_ids(Side(utts, path), Side(refs, ref), "utterances have no reference")
+    wanted = {utt: refs[ids[utt]].casefold() for utt in utts}
+    metric = args.metric if isinstance(METRICS[args.metric], ErrorRate) else "wer"
+    rates = {scale: evaluate(wanted, some, metric).score for scale, some in texts.items()}
+    return ["--weights", f"am=1,graph={min(rates, key=rates.get)}"]
 
 
 def describe_lms(args, lms: Mapping[str, str]) -> str:

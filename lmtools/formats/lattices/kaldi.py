@@ -6,7 +6,7 @@ graph) and `am`, unscaled. A weight of One may be left out, costs may be `Infini
 is not final). Binary weights are float32. Transition ids are the extra `ali` (`3_3_4`) of arcs and
 finals; their count times `frame` seconds gives the states' times where all paths agree. Words are
 ids of a words.txt: the option words=FILE, or else words.txt beside the lattices, in graph there or
-in ../graph; 0 is no word. Plain lattices have words as output labels, and a transition id, the
+in ../graph*; 0 is no word. Plain lattices have words as output labels, and a transition id, the
 `ali` of an arc, as input label.
 
 Compact lattices are written, as text. A separate `lm` score goes into the graph's; of lattices with
@@ -41,7 +41,7 @@ SUMMARY = "Kaldi's lattices, compact or plain, text or binary: a table or a deco
 OPTIONS = {
     "words": (
         "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or"
-        " ../graph"
+        " ../graph*"
     ),
     "frame": "seconds that a transition id lasts (default 0.01)",
 }
@@ -101,9 +101,13 @@ def table_of(path) -> Path:
     place = spec.place if spec else path
     home = Path(place) if Path(place).is_dir() else Path(place).parent
     plain = place != "-" and not (spec and place.endswith("|"))
-    for folder in (home, home / "graph", home.parent / "graph") if plain else ():
-        if (folder / "words.txt").is_file():
-            return folder / "words.txt"
+    places = [home, home / "graph", home.parent / "graph", *sorted(home.parent.glob("graph?*"))]
+    tables = [place / "words.txt" for place in places if plain and (place / "words.txt").is_file()]
+    named = [file for file in tables if file.parent.name.removeprefix("graph") in home.name]
+    if len({file.read_bytes() for file in tables}) == 1 or named:
+        return [*named, *tables][0]
+    if tables:
+        raise UserError(f"{path}: {tables[0]} and {tables[1]} differ; name one: kaldi:words=FILE")
     raise UserError(
         f"{path}: no words.txt beside it; name it as kaldi:words=FILE (it is in the decoding"
         " graph's directory)"

@@ -1,9 +1,11 @@
 """lmtools rescue: what people have, equal to the commands in its log, refusals, repeated runs."""
 
+import gzip
 import json
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -112,6 +114,43 @@ def write_kaldi(nbests, part):
     return f"exp/tri5/decode_{part}", ""
 
 
+def write_lattices(nbests, part, graph="graph_tg", words="", lang="exp/tri5/{}/words.txt"):
+    """Kaldi's lattices in jobs; costs of which the graph's have to be scaled by 9 or more, which
+    mends two in three.
+    """
+    place, table = Path(f"exp/tri5/decode_tg_{part}"), Path(lang.format(graph))
+    for folder in (place, table.parent, Path(f"data/{part}")):
+        folder.mkdir(parents=True, exist_ok=True)
+    every = [n for name in ("dev", "test") for n in jsonl.read(f"{name}.jsonl")]
+    ids = sorted({word for n in every for h in n.hyps for word in h.text.split()})
+    table.write_text("<eps> 0\n" + "".join(f"{word} {n}\n" for n, word in enumerate(ids, 1)))
+    for job, some in enumerate((nbests[:20], nbests[20:]), 1):
+        blocks = []
+        for row, n in enumerate(some):
+            rows, state = [f"{n.utt} "], 1
+            for rank, hyp in enumerate(n.hyps):
+                wrong = hyp.text != n.ref
+                weight = f"{2.0 + 5 * wrong * (row % 3 > 0)},{300.0 + rank - 40 * wrong},"
+                path = [0, *range(state, state + len(hyp.text.split()))]
+                labels = [ids.index(word) + 1 for word in hyp.text.split()]
+                arcs = zip(path, path[1:], labels, strict=False)
+                rows += [f"{a}\t{b}\t{label}\t0,0," for a, b, label in arcs]
+                rows.append(f"{path[-1]}\t{weight}")
+                state = path[-1] + 1
+            blocks.append("\n".join([*rows, "", ""]))
+        with gzip.open(place / f"lat.{job}.gz", "wt") as out:
+            out.writelines(blocks)
+    (place / "num_jobs").write_text("2\n")
+    kaldi_text.write({n.utt: n.ref for n in nbests}, f"data/{part}/text")
+    return str(place), words
+
+
+def write_lattices_elsewhere(nbests, part):
+    """The same, with words.txt in a place of its own."""
+    table = "lang/words.txt"
+    return write_lattices(nbests, part, words=f"--words {table}" * (part == "dev"), lang=table)
+
+
 def in_upper(hyp):
     return replace(hyp, text=hyp.text.upper())
 
@@ -174,6 +213,10 @@ def write_costs(nbests, part):
         (write_flat, r"nbest_dev \(kaldi-nbest\), references in nbest_dev/text", ""),
         (write_espnet, r"\(espnet2\), references in asr/dev/score_wer/ref.trn, ids joined without"
          " what stands before", ""),
+        (write_lattices, r"lattices of exp/tri5/decode_tg_test \(kaldi\), lists of their best paths"
+         r" by am=1,graph=9\ndev: 40 lists .*, references in data/dev/text", ""),
+        (write_lattices_elsewhere, r"lattices of exp/tri5/decode_tg_test \(kaldi:words=lang/words"
+         r".txt\), lists of their best paths by am=1,graph=9\n", ""),
         (write_moses, r"\(moses\), references in dev.en", "--metric bleu"),
         (write_whisper, r"references in dev.manifest\n(.|\n)*lists and references are rewritten by"
          " --normaliser librispeech", ""),
@@ -195,6 +238,40 @@ def test_what_people_have(home, capsys, write, said, more):
     first, *_, best, oracle = re.findall(r"(?m)^[a-zA-Z ]+?  +([\d.]+)  ", printed.out)
     assert abs(float(best) - float(oracle)) < abs(float(first) - float(oracle)), before
     assert len(kaldi_text.read("out/test.txt")) == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda: shutil.rmtree("data"),
+            "decode_tg_dev: no references found; give them by --dev-ref",
+        ),
+        (
+            lambda: Path("data/dev/text").write_text("x y\n"),
+            "decode_tg_dev: no references found; give them by --dev-ref F",
+        ),
+        (
+            lambda: Path("exp/tri5/graph_b/words.txt").write_text("<eps> 0\n"),
+            "exp/tri5/decode_tg_dev: exp/tri5/graph_a/words.txt and exp/tri5/graph_b/words.txt"
+            " differ; name one: kaldi:words=FILE",
+        ),
+        (lambda: shutil.rmtree("exp/tri5/graph_b"), ""),
+        (lambda: Path("exp/tri5/decode_tg_test/num_jobs").write_text("3"), "let all jobs finish"),
+    ],
+)
+def test_lattices_that_lack_something(home, capsys, change, said):
+    for part in ("dev", "test"):
+        for graph in "ab":
+            write_lattices(list(jsonl.read(f"{part}.jsonl")), part, f"graph_{graph}")
+    Path("exp/tri5/graph_tg").mkdir()
+    shutil.copy("exp/tri5/graph_a/words.txt", "exp/tri5/graph_tg/words.txt")
+    change()
+    if said.startswith("exp"):
+        shutil.rmtree("exp/tri5/graph_tg")
+    call = "rescue --dev exp/tri5/decode_tg_dev --test exp/tri5/decode_tg_test --out out --text"
+    assert main([*call.split(), "my text"]) == int(bool(said))
+    assert said in (told := capsys.readouterr().err) and told.count("\n") == int(bool(said))
 
 
 def test_whisper_without_dev(home, capsys):
