@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import lmtools
 from lmtools.base.context import current, using
 from lmtools.base.doors import collect, door_of_verb, lacks
-from lmtools.base.errors import UserError, explain_missing, one_line
+from lmtools.base.errors import UserError, explain_missing, one_line, out_of_memory
 from lmtools.base.files import remedy
 from lmtools.base.log import say
 from lmtools.verbs.help import WRONG_USAGE, HelpParser, suggest
@@ -100,8 +100,8 @@ def run_verb(args: argparse.Namespace) -> int:
         silence_output()
         return 0
     # OSError: standard output on a full disk, a directory that went away; ImportError: an extra
-    except (UserError, OSError, MemoryError, ImportError) as error:
-        if args.debug:
+    except (UserError, OSError, MemoryError, ImportError, RuntimeError) as error:
+        if args.debug or (isinstance(error, RuntimeError) and not out_of_memory(error)):
             raise
         say(f"lmtools {args.verb}: {one_line(explain_error(error))}")
         with contextlib.suppress(OSError):
@@ -118,7 +118,7 @@ def find_verb(argv: Sequence[str]) -> str | None:
 
 def explain_error(error: Exception) -> Exception:
     """Return an error as the user needs it."""
-    if isinstance(error, MemoryError):
+    if out_of_memory(error):
         return UserError(
             f"not enough memory ({str(error) or 'no more was given'}); give it less at a time, or a"
             " larger machine"

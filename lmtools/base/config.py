@@ -7,6 +7,7 @@ import difflib
 import functools
 import itertools
 import math
+import operator
 import reprlib
 import types
 import typing
@@ -14,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import yaml
+from msgspec import Meta
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes, refuse_pipe
@@ -23,6 +25,7 @@ LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
 MOST = 100_000  # values that aliases and merge keys may make of a YAML file
 # PyYAML, of values such as 2024-13-45 or `!!int x`
 UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+ANY = Meta(ge=0)  # the range of numbers whose type says none
 DEPTH = 4  # of keys whose lines messages name
 SHOWN = reprlib.Repr()
 SHOWN.maxstring = SHOWN.maxother = 200
@@ -179,10 +182,16 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
                 f" {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}"
             )
         values[name] = convert(hints[name], value, source, full)
+    needed = [
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.default is field.default_factory is dataclasses.MISSING
+    ]
+    for name in needed:
+        if name not in values:
+            raise UserError(f"{source}: the setting '{prefix}{name}' is missing; give it")
     try:
         return cls(**values)
-    except TypeError as error:
-        raise UserError(f"{source}: {error}; give the setting") from None
     # of the class itself, which does not know where its values come from
     except UserError as error:
         raise UserError(str(error) if source == SOMEWHERE else f"{source}: {error}") from None
@@ -191,8 +200,9 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
 def convert(kind, value, source, name):
     """Return `value` as type `kind`; '1e-3' counts as a float (YAML 1.1 reads it as text)."""
     if dataclasses.is_dataclass(kind):
-        return build(kind, value or {}, source, f"{name}.")
-    options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+        return build(kind, {} if value is None else value, source, f"{name}.")
+    union = typing.get_origin(kind) in (types.UnionType, typing.Union)
+    options = typing.get_args(kind) if union else (kind,)
     for option in options:
         if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
             return build(option, value, source, f"{name}.")
@@ -205,7 +215,8 @@ def convert(kind, value, source, name):
             return scalar(option, value)
         except (TypeError, ValueError):
             continue
-    wanted = getattr(kind, "__name__", str(kind))
+    names = [getattr(option, "__name__", str(option)) for option in options]
+    wanted = " | ".join(names).replace("NoneType", "None")
     raise UserError(f"{source}: setting '{name}' is {show_value(value)}; expected {wanted}")
 
 
@@ -214,7 +225,9 @@ def scalar(kind, value):
     if typing.get_origin(kind) in (list, tuple):
         if not isinstance(value, list | tuple):  # a string would fall apart into letters
             raise TypeError(kind)
-        item = typing.get_args(kind)[0]
+        item, *more = typing.get_args(kind)
+        if more and ... not in more and len(value) != 1 + len(more):
+            raise ValueError(value)
         return typing.get_origin(kind)(scalar(item, v) for v in value)
     if (kind is types.NoneType and value is None) or (kind is dict and isinstance(value, dict)):
         return value
@@ -234,12 +247,34 @@ def check_choices(config, prefix: str, **known: Collection[str]) -> None:
             raise UserError(f"{prefix}{name}: {value!r} is unknown; known: {', '.join(choices)}")
 
 
-def check_numbers(config, prefix: str, *sizes: str) -> None:
-    """Raise UserError for a number of a dataclass instance below 0, of `sizes` below 1."""
-    for name, value in vars(config).items():
-        least = int(name in sizes)
-        if isinstance(value, int | float) and value < least:
-            raise UserError(f"{prefix}{name}: {value} is too small; give at least {least}")
+def check_numbers(config, prefix: str) -> None:
+    """Raise UserError for a number of a dataclass instance outside the range of its type
+    (`Annotated[float, Meta(ge=0, lt=1)]`), or below 0 where that has none.
+    """
+    for name, hint in typing.get_type_hints(type(config), include_extras=True).items():
+        value, range_ = getattr(config, name), find_range(hint)
+        for number in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(number, int | float) and (fault := find_fault(number, range_)):
+                raise UserError(f"{prefix}{name}: {show_value(value)} is {fault}")
+
+
+def find_range(hint) -> Meta:
+    """Return the range of the numbers that a type hint admits."""
+    inside = (*getattr(hint, "__metadata__", ()), *map(find_range, typing.get_args(hint)))
+    return next((part for part in inside if isinstance(part, Meta) and part != ANY), ANY)
+
+
+def find_fault(number: float, range_: Meta) -> str:
+    """Return what is wrong with a number outside a range, with the remedy; empty: nothing is."""
+    for limit, within, fault, remedy in (
+        (range_.ge, operator.ge, "small", "at least"),
+        (range_.gt, operator.gt, "small", "more than"),
+        (range_.le, operator.le, "large", "at most"),
+        (range_.lt, operator.lt, "large", "less than"),
+    ):
+        if limit is not None and not within(number, limit):
+            return f"too {fault}; give {remedy} {limit:,}"
+    return ""
 
 
 LATE = {"late": True}  # of a field of a dataclass that files of older versions lack

@@ -67,6 +67,12 @@ def name_keyword(match: re.Match) -> str:
     return f"{name}={value}" if value else name
 
 
+def out_of_memory(error: Exception) -> bool:
+    """Return whether an error says that memory of the machine or of a device did not suffice."""
+    of_device = type(error).__name__ == "OutOfMemoryError"  # torch's
+    return of_device or isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
 def one_line(error: Exception) -> str:
     """Return the message in one line of at most LONGEST characters, without its middle if it is
     longer; what would not be seen is escaped.

@@ -35,6 +35,8 @@ Finite = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]  # what NaN is not, eit
 Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
 Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
 Whole = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1, lt=2**31)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
 
 WORDS = {
     "str": "a text",

@@ -26,9 +26,8 @@ class Trunk(nn.Module, ABC):
 
     Config: ClassVar[type]
     title: ClassVar[str]  # of the family, for people
-    objective: ClassVar[str] = "causal"  # that it is usually trained with
-    two_way: ClassVar[bool] = False  # it goes with the two-way objective, and only with it
-    pairs: ClassVar[bool] = False  # it goes with the translation objective, and only with it
+    # the one that it can be trained with: others let it see what it predicts, or are never scored
+    objective: ClassVar[str] = "causal"
     masks: ClassVar[bool] = False  # it has `masked_states`
     ragged: ClassVar[bool] = False  # it has `ragged_states`
     positions: int = sys.maxsize  # the longest input, with the boundary tokens

@@ -123,7 +123,7 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
-        dropped = round(self.rate * LEVELS)
+        dropped = min(round(self.rate * LEVELS), LEVELS - 1)
         # eight decisions a draw
         words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
         keep = (words.view(torch.uint8)[: x.numel()] >= dropped).view_as(x)

@@ -18,8 +18,10 @@ from torch.nn import functional as F
 
 from lmtools.base.config import check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count, Share
 from lmtools.models.base import Trunk, last_state
 from lmtools.models.device import Dropout
+from lmtools.models.objectives import TwoWay
 from lmtools.models.projected import Packing, TwoWayLstm
 from lmtools.text.subword import PAD
 
@@ -142,24 +144,25 @@ class Speller(nn.Module):
 class ElmoConfig:
     """The size of an ELMo; the defaults are its paper's, which Subword ELMo takes over."""
 
-    piece_dim: int = 16  # of the embedding of a character or piece
+    piece_dim: Count = 16  # of the embedding of a character or piece
     # pairs: how many pieces a filter sees, how many such filters
     filters: tuple[tuple[int, ...], ...] = PUBLISHED
     highway: int = 2  # layers
-    dim: int = 512  # of a word's vector and of each direction's states
-    units: int = 4096
-    layers: int = 2
-    dropout: float = 0.1  # on what each LSTM reads, and on the states before the output layer
+    dim: Count = 512  # of a word's vector and of each direction's states
+    units: Count = 4096
+    layers: Count = 2
+    dropout: Share = 0.1  # on what each LSTM reads, and on the states before the output layer
     cell_clip: float = 3.0  # cells stay within it; 0: wherever they go
     projection_clip: float = 3.0  # so do states
 
     def __post_init__(self):
-        if not self.filters or any(len(pair) != 2 or min(pair) < 1 for pair in self.filters):
+        widths = [pair[0] for pair in self.filters if len(pair) == 2 and min(pair) >= 1]
+        if not 0 < len(widths) == len(self.filters) or max(widths) > TwoWay.longest:
             raise UserError(
-                f"arch.filters: {self.filters} are no pairs of width and count; write them as in"
-                " [[1, 32], [2, 64]]"
+                f"arch.filters: {self.filters} are no pairs of width (at most {TwoWay.longest}) and"
+                " count; write them as in [[1, 32], [2, 64]]"
             )
-        check_numbers(self, "arch.", "piece_dim", "dim", "units", "layers")
+        check_numbers(self, "arch.")
 
 
 class Elmo(Trunk):
@@ -173,7 +176,6 @@ class Elmo(Trunk):
     Config = ElmoConfig
     title = "ELMo"
     objective = "two-way"
-    two_way = True
     lookup_name, stack_name = "speller.pieces", "lstms"
 
     def __init__(self, config: ElmoConfig, vocabulary: int):

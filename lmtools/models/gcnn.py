@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from lmtools.base.config import check_choices, check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count, Positive, Share
 from lmtools.models.base import Trunk
 from lmtools.models.convolution import GATES, GatedConvolution
 from lmtools.models.device import Dropout
@@ -27,21 +28,19 @@ Shape = tuple[tuple[int, int], ...]  # (kernel, outputs) of each layer of a resi
 class GcnnConfig:
     """Size and form of a gated convolutional model; default: six layers of [4, 256]."""
 
-    dim: int = 128  # of the embedding (lookup)
+    dim: Count = 128  # of the embedding (lookup)
     # as in the paper's Table 1: "[kernel, outputs; kernel, outputs] x times" a residual block
     blocks: tuple[str, ...] = ("[4, 256] x 6",)
     gate: str = "glu"  # or gtu, relu, tanh, bilinear, linear
     weight_norm: bool = True
     # of the sum of a block's input and output: the paper's plain sum; 0.5**0.5: fairseq's, which
     # keeps the variance from block to block
-    residual_scale: float = 1.0
-    dropout: float = 0.0  # on what each convolution of a block reads
+    residual_scale: Positive = 1.0
+    dropout: Share = 0.0  # on what each convolution of a block reads
 
     def __post_init__(self):
         check_choices(self, "arch.", gate=GATES)
-        check_numbers(self, "arch.", "dim")
-        if self.dropout >= 1:
-            raise UserError(f"arch.dropout: {self.dropout} leaves nothing; give less than 1")
+        check_numbers(self, "arch.")
         if not self.blocks:
             raise UserError("arch.blocks: a model needs a block at least; give one")
         self.shapes  # noqa: B018 - refuses what is no notation

@@ -37,16 +37,11 @@ class LanguageModel(nn.Module):
         self.settings, self.size = settings, size
         self.objective = OBJECTIVES[settings.objective](words)
         self.trunk = MODELS[settings.model](settings.architecture, size)
-        for objective, trait, has in (
-            ("two-way", "two_way", self.two_way),
-            ("translation", "pairs", self.objective.pairs),
-        ):
-            if getattr(self.trunk, trait) != has:
-                able = ", ".join(name for name, kind in MODELS.items() if getattr(kind, trait))
-                raise UserError(
-                    f"objective: {settings.objective} does not go with model {settings.model};"
-                    f" {objective} is that of {able}, and only that"
-                )
+        if self.longest < 1:
+            raise UserError(
+                f"arch.positions: {self.trunk.positions} leave no room beside"
+                f" {self.objective.boundary} boundary tokens; give the longest sentence's and these"
+            )
         targets = Targets(
             words.size if self.two_way else size, excluded_ids(self.objective), counts
         )

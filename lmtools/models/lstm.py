@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.config import check_numbers
+from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count, Share
 from lmtools.models.base import Trunk
 from lmtools.models.device import Dropout, onednn_computes_bfloat16, product_dtype
 from lmtools.models.memory import Rows, group_levels
@@ -24,19 +26,24 @@ warnings.filterwarnings("ignore", "LSTM with projections is not supported with o
 class LstmConfig:
     """The size of an LSTM; defaults are the sampling paper's, with an own output matrix."""
 
-    layers: int = 2
-    dim: int = 128  # of the embedding
-    units: int = 2048
+    layers: Count = 2
+    dim: Count = 128  # of the embedding
+    units: Count = 2048
     # width that each layer's output is mapped to (Sak et al. 2014), for the layer itself and the
     # next; 0: none
     projection: int = 0
     # the embedding is the output matrix too, after a linear map from the last layer's output to
     # `dim`
     tied: bool = False
-    dropout: float = 0.0
+    dropout: Share = 0.0
 
     def __post_init__(self):
-        check_numbers(self, "arch.", "layers", "dim", "units")
+        check_numbers(self, "arch.")
+        if self.projection >= self.units:
+            raise UserError(
+                f"arch.projection: {self.projection} is not below arch.units {self.units}; give"
+                " less, or 0 for none"
+            )
 
 
 class Lstm(Trunk):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lmtools.base.config import check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count
 from lmtools.models.base import last_state
 from lmtools.models.transformer import (
     ATTENTIONS,
@@ -28,11 +28,7 @@ from lmtools.models.transformer import (
 class Seq2seqConfig(TransformerConfig):
     """Size of a Transformer whose `layers` are the encoder's; `positions` are of either side."""
 
-    decoder_layers: int = 3
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_numbers(self, "arch.", "decoder_layers")
+    decoder_layers: Count = 3
 
 
 class DecoderLayer(nn.Module):
@@ -94,7 +90,6 @@ class Seq2seq(Transformer):
 
     title = "Transformer, encoder and decoder"
     objective = "translation"
-    pairs = True
     Config = Seq2seqConfig
 
     def __init__(self, config: Seq2seqConfig, vocabulary: int):

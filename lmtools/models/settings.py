@@ -3,9 +3,13 @@ config.yaml derive from them.
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from msgspec import Meta
 
 from lmtools.base.config import LATE, build, check_choices, check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count, Positive, Share
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.outputs import CRITERIA
@@ -22,35 +26,39 @@ class Optim:
 
     name: str = "adam"
     lr: float = 1e-4
-    betas: tuple[float, ...] = (0.9, 0.999)  # of adam
-    eps: float = 1e-6  # of adam
-    momentum: float = 0.99  # of nag
+    betas: tuple[Share, Share] = (0.9, 0.999)  # of adam
+    eps: Positive = 1e-6  # of adam
+    momentum: Share = 0.99  # of nag
     # decoupled; not on biases and LayerNorm, nor on matrices with sparse gradients
     weight_decay: float = 0.01
     # update only the rows of embedding and output matrix in use; None: with sampled criteria
     sparse: bool | None = None
     warmup: int = 50_000
     decay: str = "linear"
-    shrink: float = 0.5  # of plateau
+    shrink: Annotated[float, Meta(gt=0, lt=1)] = 0.5  # of plateau
     min_lr: float = 0.0  # of plateau: training ends when the learning rate falls below it
     clip: float = 1.0  # of the gradient's norm; 0: none
 
     def __post_init__(self):
         check_numbers(self, "optim.")
-        for name in ("momentum", "shrink"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(
-                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a"
-                    " number"
-                )
+        if self.lr * self.weight_decay >= 1:
+            raise UserError(
+                f"optim.weight_decay: {self.weight_decay} times optim.lr {self.lr} takes all of the"
+                " weights at each step; give less, as 0.01"
+            )
+        if self.decay == "plateau" and 0 < self.lr <= self.min_lr:
+            raise UserError(
+                f"optim.min_lr: {self.min_lr} is not below optim.lr {self.lr}, and training would"
+                " end at the first validation; give less"
+            )
 
 
 @dataclass(frozen=True)
 class Batch:
     """The size of a batch over all processes: sentences, or tokens with padding."""
 
-    sentences: int | None = None
-    tokens: int | None = None
+    sentences: Count | None = None
+    tokens: Count | None = None
     # of models that older versions trained, which load; no training takes them any more
     streams: int | None = None
     unroll: int | None = None
@@ -60,7 +68,7 @@ class Batch:
             raise UserError(
                 "batch: give either batch.sentences or batch.tokens (set the other to null)"
             )
-        check_numbers(self, "batch.", "sentences", "tokens")
+        check_numbers(self, "batch.")
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class LowRankUpdates:
     """
 
     rank: int = 0  # 0: every weight is trained
-    alpha: float = 16.0
+    alpha: Positive = 16.0
     embeddings: bool = False  # embedding and output layer are trained too, as they are
     # of --init hf:DIR: last names of the linear layers that have updates, as q_proj; (): all
     targets: tuple[str, ...] = field(default=(), metadata=LATE)
@@ -105,8 +113,9 @@ class Lists:
     loss: str | None = None  # None: training from text
     # None: the lists' `total`, where all hypotheses have one, else their `am`
     weights: dict[str, float] | None = None
-    scale: float = 1.0
-    sample: int | None = None  # hypotheses of a list that a step sees, the best among them; all
+    scale: Positive = 1.0
+    # hypotheses of a list that a step sees, the best among them; None: all
+    sample: Annotated[int, Meta(ge=2)] | None = None
     # table of heard, said and count, by which references are corrupted: each step sees such a list
     # too, without first-pass scores, for each list
     confusions: str | None = None
@@ -115,8 +124,6 @@ class Lists:
         if self.loss is not None:
             check_choices(self, "lists.", loss=LIST_LOSSES)
         check_numbers(self, "lists.")
-        if self.sample is not None and self.sample < 2:
-            raise UserError(f"lists.sample: {self.sample} is too small; give at least 2")
 
 
 @dataclass(frozen=True)
@@ -130,19 +137,19 @@ class Settings:
     output: dict = field(default_factory=dict)  # of the criterion: its noise, samples, cutoffs ...
     optim: Optim = Optim()
     batch: Batch = Batch(sentences=64)
-    epochs: int = 10
-    steps: int | None = None  # overrides epochs
-    seed: int = 1
+    epochs: Count = 10
+    steps: Count | None = None  # overrides epochs
+    seed: Annotated[int, Meta(ge=0, lt=2**63)] = 1
     # auto, float32, bfloat16: of matrix products; weights and sums are float32
     precision: str = "auto"
-    valid_every: int | None = None  # steps; None: once an epoch
-    patience: int | None = None  # validations without a better loss before training stops
+    valid_every: Count | None = None  # steps; None: once an epoch
+    patience: Count | None = None  # validations without a better loss before training stops
     # perplexity of validation that an epoch has to gain on the one before, or training stops
     # (converged as in Table 1 of Subword ELMo: 1.0); None: `epochs` or `steps` alone decide
     min_gain: float | None = None
-    keep_epochs: tuple[int, ...] = ()  # after which the best weights so far are copied to epoch-N
-    log_every: int = 100
-    checkpoint_every: int = 1000
+    keep_epochs: tuple[Count, ...] = ()  # after which the best weights so far are copied to epoch-N
+    log_every: Count = 100
+    checkpoint_every: Count = 1000
     # words of a two-way model are cut anew each time, a cut with a chance in proportion to its
     # probability under the unigram pieces to this power (Kudo 2018); None: always the best cut
     cut_alpha: float | None = field(default=None, metadata=LATE)
@@ -152,15 +159,18 @@ class Settings:
 
     def __post_init__(self):
         check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
-        sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
-        check_numbers(self, "", *sizes)
+        check_numbers(self, "")
         self.check_lists()
-        if any(epoch < 1 for epoch in self.keep_epochs):
+        if (able := MODELS[self.model].objective) != self.objective:
             raise UserError(
-                f"keep_epochs: {list(self.keep_epochs)} has numbers below 1; epochs count from 1"
+                f"objective: {self.objective} does not go with model {self.model}, which learns"
+                f" {able} alone; give objective={able}"
             )
-        if self.seed >= 2**63:
-            raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
+        if self.steps is None and max(self.keep_epochs, default=0) > self.epochs:
+            raise UserError(
+                f"keep_epochs: {list(self.keep_epochs)} is beyond epochs {self.epochs}; give fewer,"
+                " or more epochs"
+            )
 
     def check_lists(self):
         """Raise UserError for what training from lists cannot do."""

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 
 from lmtools.base.config import check_choices, check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count, Share
 from lmtools.models.base import Trunk
 from lmtools.models.device import Dropout
 from lmtools.models.ragged import Ragged
@@ -27,25 +28,25 @@ from lmtools.models.ragged import Ragged
 class TransformerConfig:
     """The size and form of a Transformer; the defaults are the T-TA paper's."""
 
-    layers: int = 3
-    dim: int = 512
-    heads: int = 8
-    ffn: int = 2048
+    layers: Count = 3
+    dim: Count = 512
+    heads: Count = 8
+    ffn: Count = 2048
     # the longest input, with the boundary tokens; so too where there is no position embedding to
     # run out of
-    positions: int = 128
+    positions: Count = 128
     position: str = "learned"  # an embedding added to the token's; or none, for causal models
     # LayerNorm after the residual sum; or pre, inside the residual branch, which lets deep stacks
     # train
     norm: str = "post"
-    dropout: float = 0.1
+    dropout: Share = 0.1
     tied: bool = True  # the input embedding is the output matrix too
     # on the attention weights, as in BERT's code; 0.1 in conf/*.yaml of the paper's size. On a CPU
     # a step of 3 x 192 takes 5% longer with it, one of 3 x 512 not measurably
-    attention_dropout: float = 0.0
+    attention_dropout: Share = 0.0
 
     def __post_init__(self):
-        check_numbers(self, "arch.", "layers", "dim", "heads", "ffn", "positions")
+        check_numbers(self, "arch.")
         if self.dim % self.heads:
             raise UserError(
                 f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lmtools.base.computing import USUAL, Computing
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, out_of_memory
 from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec
 from lmtools.base.workers import map_ordered
@@ -28,7 +28,6 @@ from lmtools.score.base import Scorer, check_wordwise
 from lmtools.score.cover import approximation, rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.texts import out_of_memory
 from lmtools.types import EMPTY, PHRASES, Lattice, NBest
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone

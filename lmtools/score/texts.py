@@ -31,7 +31,7 @@ import numpy as np
 from lmtools.base.batching import full_batch_size, plan_batches, prepare_distinct
 from lmtools.base.computing import WHOLE, Computing, Shard, keep_freed_memory
 from lmtools.base.context import current
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, out_of_memory
 from lmtools.base.log import ProgressBar
 from lmtools.base.workers import REMEDY, as_completed, can_fork
 from lmtools.score.base import Scorer
@@ -294,12 +294,6 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
         type(sentences)(sentences[begin : begin + half]) for begin in range(0, len(sentences), half)
     ]
     return [value for part in parts for value in within_memory(compute, part, half)]
-
-
-def out_of_memory(error: Exception) -> bool:
-    """Return whether an error says that memory of the machine or of a device did not suffice."""
-    of_device = type(error).__name__ == "OutOfMemoryError"  # torch's
-    return of_device or isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:

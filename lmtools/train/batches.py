@@ -20,8 +20,8 @@ from lmtools.train.parallel import World
 
 class Segments:
     """A corpus file's sentences, those longer than `longest` tokens in pieces. `widths`
-    (sentences,): lengths for the model, which are not cut. Wider `pairs` are left out, `left_out`
-    of them.
+    (sentences,): lengths for the model, which are not cut. Wider `pairs` are left out. `too_long`:
+    how many are cut or left out.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class Segments:
             self.sentence = np.flatnonzero(widths <= longest)
             self.begin, self.lengths = np.zeros_like(self.sentence), lengths[self.sentence]
             self.widths = widths[self.sentence]
-            self.left_out = len(lengths) - len(self.sentence)
+            self.too_long = len(lengths) - len(self.sentence)
             return
-        self.left_out = 0
         pieces = np.maximum(1, -(-lengths // longest))
         self.sentence = np.repeat(np.arange(len(lengths)), pieces)
         first = np.cumsum(pieces) - pieces
         self.begin = (np.arange(len(self.sentence)) - first[self.sentence]) * longest
         self.lengths = np.minimum(longest, lengths[self.sentence] - self.begin)
+        self.too_long = np.count_nonzero(pieces > 1)
         whole = widths is not None and len(self.sentence) == len(lengths)
         self.widths = np.asarray(widths) if whole else self.lengths
 
@@ -81,10 +81,9 @@ class Sentences:
         self.segments = functools.lru_cache(1)(self.take_segments)
         self.plan = functools.lru_cache(1)(self.make_plan)
         # batches of each shard, the same in every epoch
+        self.too_long = 0
         self.counts = np.array([self.count(number) for number in range(len(self.shards))])
         self.per_epoch = int(self.counts.sum())
-        # pairs of a corpus, which is one shard then
-        self.left_out = self.segments(len(self.shards) - 1).left_out
 
     def take_segments(self, number: int) -> Segments:
         shard = self.shards[number]
@@ -92,6 +91,7 @@ class Sentences:
 
     def count(self, number: int) -> int:
         widths = np.sort(self.segments(number).widths)
+        self.too_long += self.segments(number).too_long
         if not len(widths):
             raise UserError(
                 f"{self.shards[number].path}: no pair fits the model's"

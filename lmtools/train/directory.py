@@ -31,7 +31,8 @@ from lmtools.models.checkpoint import (
 from lmtools.models.device import machine_facts, resolve_precision
 from lmtools.models.huggingface import hash_directory
 from lmtools.models.lm import LanguageModel
-from lmtools.models.objectives import OBJECTIVES
+from lmtools.models.objectives import OBJECTIVES, TwoWay
+from lmtools.models.outputs import CRITERIA
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
 from lmtools.train.lists import ListFile, open_lists
@@ -64,8 +65,8 @@ class TrainingPlan(NamedTuple):
             raise UserError(
                 f"{out}: freeze and lora.rank keep weights of another model; give it as --init DIR"
             )
-        if settings.batch.streams:
-            raise UserError("batch.streams: is of older versions; give batch.sentences or .tokens")
+        if settings.batch.streams or settings.batch.unroll:
+            raise UserError("batch.streams, batch.unroll: are of older versions; drop them")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
         if settings.lists.loss and str(init).startswith(HF):
@@ -79,6 +80,10 @@ class TrainingPlan(NamedTuple):
         pairs = OBJECTIVES[settings.objective].pairs
         for corpus in (train, valid, *guards.values()) if not settings.lists.loss else ():
             corpus.check_pairs(pairs, f"objective {settings.objective}").check(train.subword)
+        ids = train.subword.words if settings.objective == TwoWay.name else train.subword
+        if ids is not None:
+            output = CRITERIA[settings.criterion].complete(settings.output, ids.size)
+            settings = dataclasses.replace(settings, output=output)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
         base = str(init).removeprefix(HF) if str(init).startswith(HF) else None
         if base or init is not None:
@@ -103,7 +108,10 @@ class TrainingPlan(NamedTuple):
         subword = self.train.subword
         if self.adapts:
             return AdaptedModel(self.settings, str(self.init), subword)
-        return LanguageModel(self.settings, subword.size, counts, subword.words)
+        try:
+            return LanguageModel(self.settings, subword.size, counts, subword.words)
+        except UserError as error:
+            raise UserError(f"{self.out}: {error}") from None
 
     def with_events(self, directory) -> "TrainingPlan":
         """Return the plan with a directory for event files, if any; needs TensorBoard."""

@@ -131,7 +131,7 @@ class ListBatches:
     of (lists, seed, epoch). `world` shares each batch among processes, list by list.
     """
 
-    left_out, cuts, measure = 0, None, "errors a word"
+    too_long, cuts, measure = 0, None, "errors a word"
 
     def __init__(self, file: ListFile, plan, seed: int, world: World, lm: LanguageModel):
         self.file, self.seed, self.world = file, seed, world

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_text
@@ -16,6 +16,7 @@ from lmtools.base.files import cannot, read_lines
 from lmtools.base.log import ProgressBar, say
 
 TAGS = {"train_loss": "loss/train", "valid_loss": "loss/valid", "lr": "lr", "epoch": "epoch"}
+MANY = 0.01  # of the sentences; so many are not cut, or left out, in silence
 OTHERS = "also"  # losses on other texts, by name
 
 
@@ -126,6 +127,24 @@ def is_before(line: str, step: int) -> bool:
         return False
 
 
+def list_doubts(training) -> Iterator[str]:
+    """Yield warnings of a training that can learn nothing, or not from the text that was given."""
+    optim, total = training.settings.optim, training.total
+    if optim.lr == 0:
+        yield "warning: optim.lr: 0, at which nothing is learnt; give a rate above 0, as 1e-3"
+    elif optim.warmup > total:
+        yield (
+            f"warning: optim.warmup: {optim.warmup:,} steps are more than the {total:,} of the"
+            f" training, whose learning rate ends at {optim.lr * total / optim.warmup:.2g}, not at"
+            f" optim.lr {optim.lr:g}; give fewer, as {total // 10}"
+        )
+    if training.train.too_long > MANY * len(training.plan.train):
+        yield (
+            f"warning: {training.train.too_long:,} of {len(training.plan.train):,} sentences are"
+            f" longer than the {training.lm.longest} tokens that arch.positions leaves; raise it"
+        )
+
+
 class NullLog:
     """Log that writes nothing: that of every process but the first."""
 
@@ -147,8 +166,9 @@ def describe_training(training, resume: bool) -> str:
     kind = "pairs" if training.lm.objective.pairs else "sentences"
     kind = "lists" if settings.lists.loss else kind
     text += f", {len(training.plan.train):,} {kind}"
-    if left := training.train.left_out:
-        text += f" ({left:,} of them left out, longer than {training.lm.longest} tokens)"
+    if count := training.train.too_long:
+        done = "left out" if training.lm.objective.pairs else "cut"
+        text += f" ({count:,} of them {done}, longer than {training.lm.longest} tokens)"
     text += f", {training.total:,} steps of {training.train.per_epoch:,} an epoch"
     text += f", {settings.precision} on {training.device}"
     return text + (f" by {training.world.size} processes" if training.world.size > 1 else "")

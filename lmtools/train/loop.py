@@ -31,7 +31,7 @@ from lmtools.train.directory import (
     make_room,
 )
 from lmtools.train.lists import ListBatches, ListFile
-from lmtools.train.log import Log, NullLog, describe_training
+from lmtools.train.log import Log, NullLog, describe_training, list_doubts
 from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, hash_seed, join_processes
 from lmtools.train.start import LowRank, choose_parameters, start_from
@@ -128,6 +128,9 @@ class Training:
         if self.started and not resume:
             self.log.say(self.started)
         self.log.say(describe_training(self, resume))
+        for line in (doubts := list(list_doubts(self))):
+            self.log.say(line)
+        self.validation.warned = bool(doubts)
         former = signal.signal(signal.SIGTERM, self.terminate)
         try:
             if self.started and not resume:
@@ -283,3 +286,5 @@ class Training:
             or (patience is not None and progress.worse >= patience)
             or shrunk_rate(optim, progress.shrunk) < optim.min_lr
         )
+        if progress.done:
+            self.validation.warn_idle(progress, self.log)

@@ -34,6 +34,7 @@ class Validation:
         self.lm, self.world, self.chance = lm, world, chance
         self.valid = feed(plan.valid)
         self.text, self.words = plan.valid, count_words(plan.valid) if lm.adapted else 0
+        self.warned = False  # that nothing is learnt
         self.guards = {name: feed(corpus) for name, corpus in plan.also.items()}
 
     @torch.inference_mode()
@@ -69,9 +70,25 @@ class Validation:
         log.metrics(line, step=progress.step, tokens=progress.tokens, **values)
         if progress.step >= max(BEGUN, 2 * optim.warmup) and loss > HARDLY * self.chance:
             log.say(
-                f"a validation loss of {loss:.2f} is little below {self.chance:.2f}, what tokens'"
-                " frequencies alone give: the model does not learn from context; lower optim.lr or"
-                " lengthen optim.warmup"
+                f"warning: a validation loss of {loss:.2f} is little below {self.chance:.2f}, what"
+                " tokens' frequencies alone give: the model does not learn from context; lower"
+                " optim.lr or lengthen optim.warmup"
+            )
+            self.warned = True
+
+    def warn_idle(self, progress: Progress, log: Log | NullLog) -> None:
+        """Warn, once at the end, where no validation shows that anything was learnt."""
+        best = progress.best or 0.0
+        if progress.best_step == 0 < progress.step:
+            log.say(
+                "warning: no validation was better than that of the weights it started from, which"
+                " stay; change optim.lr, or train on more or other text"
+            )
+        elif best >= self.chance and not self.warned:
+            log.say(
+                f"warning: a validation loss of {best:.2f} at best is not below {self.chance:.2f},"
+                f" what tokens' frequencies alone give: after {progress.step:,} steps the model has"
+                " learnt nothing from context; train longer, raise optim.lr or lower optim.warmup"
             )
 
     def converged(

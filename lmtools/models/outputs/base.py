@@ -70,6 +70,11 @@ class OutputLayer(nn.Module, ABC):
     generator: torch.Generator | None = None
 
     @classmethod
+    def complete(cls, output: dict, size: int) -> dict:
+        """Return the settings of a layer with those that a vocabulary of `size` ids decides."""
+        return output
+
+    @classmethod
     @abstractmethod
     def create(
         cls, config, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.base.errors import UserError
+from lmtools.base.config import check_numbers
+from lmtools.base.grammar import Positive
 from lmtools.models.outputs.base import make_matrix
 from lmtools.models.outputs.corrected import ALL, Corrected
 from lmtools.models.outputs.logits import LinearLoss
@@ -27,11 +28,10 @@ SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
 class FullConfig:
     """Weight of the ids that are not the target."""
 
-    rival: float = 1.0
+    rival: Positive = 1.0  # 1 counts all ids alike
 
     def __post_init__(self):
-        if not self.rival > 0:
-            raise UserError(f"output.rival: {self.rival} is not above 0; 1 counts all ids alike")
+        check_numbers(self, "output.")
 
 
 class Pointwise(Corrected):

@@ -89,7 +89,8 @@ class UnigramNoise(Noise):
 
     def rank_probabilities(self):
         mass = (self.counts[self.order] + 1) ** self.power
-        if not (mass.min() > 0 and np.isfinite(mass).all()):
+        # models hold probabilities in float32
+        if not (np.isfinite(mass.sum()) and np.float32(mass.min() / mass.sum()) > 0):
             raise UserError(
                 "unigram noise: an id has probability 0 and its posterior could not be recovered;"
                 " give a power nearer to 1"

@@ -35,9 +35,10 @@ after normalisation.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import torch
+from msgspec import Meta
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -56,14 +57,15 @@ class SampledConfig:
     """Noise of a criterion: its distribution, the size of a set, the drawing."""
 
     noise: str = "log-uniform"  # over the ranks of frequency; or unigram, uniform
-    samples: int = 8192  # K, ids in a noise set; one set for all targets of a step
+    # K, ids in a noise set; one set for all targets of a step
+    samples: Annotated[int, Meta(ge=1, le=1 << 24)] = 8192
     # or distinct: K different ids; tries: as many draws as bring K different ids in the mean
     drawing: str = "replacement"
     power: float = 0.75  # of the counts, for unigram noise
     start: str = "noise"  # the posterior that training starts from; or zero: from biases of 0
 
     def __post_init__(self):
-        check_numbers(self, "output.", "samples")
+        check_numbers(self, "output.")
         check_choices(self, "output.", noise=NOISES, drawing=DRAWINGS, start=("noise", "zero"))
 
 

@@ -2,17 +2,21 @@
 et al. 2017): rare words by class, in smaller dimensions.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import Tensor, nn
 
 from lmtools.base.config import LATE, check_choices, check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Count, Share
 from lmtools.models.outputs.base import OutputLayer, make_matrix
 from lmtools.models.outputs.corrected import Corrected
 from lmtools.models.outputs.logits import LinearLoss
@@ -27,15 +31,10 @@ class SoftmaxConfig:
     start: str = "uniform"
     # label smoothing (Szegedy et al. 2016): training sees each target with this share of the
     # uniform distribution over all ids; validation measures the target alone
-    smoothing: float = field(default=0.0, metadata=LATE)
+    smoothing: Share = field(default=0.0, metadata=LATE)
 
     def __post_init__(self):
         check_numbers(self, "output.")
-        if self.smoothing >= 1:
-            raise UserError(
-                f"output.smoothing: {self.smoothing} leaves nothing of the targets; give less"
-                " than 1, as 0.1"
-            )
         check_choices(self, "output.", start=("uniform", "unigram"))
 
 
@@ -89,8 +88,8 @@ def smoothed_cross_entropy(
 class AdaptiveConfig:
     """Division of the vocabulary by frequency."""
 
-    cutoffs: tuple[int, ...] = ()
-    divide: float = 4.0
+    cutoffs: tuple[Count, ...] = ()  # (): when training begins, a fifteenth and a third of the ids
+    divide: Annotated[float, Meta(ge=1, le=1024)] = 4.0
 
     def __post_init__(self):
         check_numbers(self, "output.")
@@ -108,6 +107,14 @@ class Adaptive(OutputLayer):
     Config = AdaptiveConfig
 
     @classmethod
+    def complete(cls, output, size):
+        """See OutputLayer: cut-offs at a fifteenth and a third, to half a power of ten."""
+        places = [size / part for part in (15, 3)]
+        steps = [max(1.0, 10 ** math.floor(math.log10(place)) / 2) for place in places]
+        chosen = {max(1, int(round(a / b) * b)) for a, b in zip(places, steps, strict=True)}
+        return output if output.get("cutoffs") else {**output, "cutoffs": sorted(chosen)}
+
+    @classmethod
     def create(cls, config, shared, width, targets, sparse):
         """See OutputLayer; no matrix is the embedding or has sparse gradients."""
         output = cls(width, targets.size, config.cutoffs, config.divide)
@@ -122,7 +129,7 @@ class Adaptive(OutputLayer):
         if not cutoffs or cutoffs[0] < 1 or any(a >= b for a, b in pairwise(edges)):
             raise UserError(
                 f"output.cutoffs: {list(cutoffs)} do not ascend from 1 to below the {size} ids;"
-                " give fewer or smaller ones"
+                " give fewer or smaller ones, or none: they then suit the ids"
             )
         self.edges = edges
         self.register_buffer("rank", torch.arange(size))

@@ -73,7 +73,8 @@ def test_build(tree, expected):
         ({"name": "a", "tags": "x"}, "F: setting 'tags' is 'x'; expected list"),
         ({"name": "a", "limit": "x"}, r"F: setting 'limit' is 'x'; expected int \| None"),
         ({"name": 5}, "F: setting 'name' is 5; expected str"),
-        ({}, "F: .*'name'; give the setting"),
+        ({}, "F: the setting 'name' is missing; give it"),
+        ({"name": "a", "optim": 0}, "F: 'optim' is 0; expected a group of settings"),
     ],
 )
 def test_refusals(tree, message):

@@ -265,6 +265,30 @@ def test_a_loss_that_is_not_finite_names_the_batch(corpora, tmp_path, monkeypatc
         train(settings("tta"), *corpora, tmp_path / "m", "cpu")
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"optim": Optim(lr=5e-3, warmup=50_000)},
+            "50,000 steps are more than the 4 of the training",
+        ),
+        ({"optim": Optim(lr=0.0, warmup=1)}, "optim.lr: 0, at which nothing is learnt"),
+        ({"optim": Optim(lr=1e-9, warmup=1)}, "after 4 steps the model has learnt nothing from"),
+        ({"optim": Optim(lr=5e-3, warmup=1, clip=1e-30)}, "learnt nothing from context"),
+        ({"arch": {**TRANSFORMER, "positions": 6}}, "sentences are longer than the 5 tokens"),
+        ({"steps": 40, "optim": Optim(lr=5e-3, warmup=1)}, None),
+    ],
+)
+def test_a_training_that_can_learn_nothing_is_told_once(corpora, tmp_path, capsys, changes, told):
+    learning = {"optim": Optim(lr=5e-3, warmup=1), "steps": 4 if "optim" in changes else 40}
+    train(settings("causal", **{**learning, **changes}), *corpora, tmp_path / "m", "cpu")
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(warnings) == (told is not None) and (told is None or told in warnings[0]), warnings
+
+
+LSTM, GCNN = (f"model={model} objective=causal arch=null" for model in ("lstm", "gcnn"))
+
+
 def test_settings_and_command_line(tiny, tmp_path, capsys):
     from lmtools.cli import main
 
@@ -290,16 +314,45 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
         ("optim.decay=cosine", "optim.decay: 'cosine' is unknown; known: linear, inverse-root, "),
         ("cut_alpha=-1", "cut_alpha: -1.0 is too small"),
         ("min_gain=-1", "min_gain: -1.0 is too small"),
-        ("keep_epochs=[3,0]", "keep_epochs: [3, 0] has numbers below 1"),
+        ("keep_epochs=[3,0]", "keep_epochs: (3, 0) is too small; give at least 1"),
+        ("keep_epochs=[11]", "keep_epochs: [11] is beyond epochs 10"),
+        ("objective=masked", "objective: masked does not go with model tta, which learns autoen"),
+        ("model=causal", "objective: autoencoding does not go with model causal"),
+        ("model=gcnn", "objective: autoencoding does not go with model gcnn"),
+        ("optim=0", "'optim' is 0; expected a group of settings"),
+        ("optim.eps=0", "optim.eps: 0.0 is too small; give more than 0"),
+        ("optim.betas=[0.9]", "setting 'optim.betas' is [0.9]; expected tuple"),
+        ("optim.betas=[0.9,1]", "optim.betas: (0.9, 1.0) is too large; give less than 1"),
+        ("optim.momentum=1", "optim.momentum: 1.0 is too large; give less than 1"),
+        ("optim.shrink=0", "optim.shrink: 0.0 is too small; give more than 0"),
+        ("optim.weight_decay=1e5", "optim.weight_decay: 100000.0 times optim.lr 0.0001 takes all"),
+        ("optim.decay=plateau optim.min_lr=1", "optim.min_lr: 1.0 is not below optim.lr"),
+        ("arch.dropout=1.5", "arch.dropout: 1.5 is too large; give less than 1"),
+        ("arch.attention_dropout=1", "arch.attention_dropout: 1.0 is too large"),
+        ("arch.positions=2", "arch.positions: 2 leave no room beside 2 boundary tokens"),
+        ("arch.dim=3000000000", "arch.dim: 3000000000 is too large; give less than 2,147,483,648"),
+        ("batch.sentences=3000000000", "batch.sentences: 3000000000 is too large"),
+        ("batch.sentences=4 batch.unroll=4", "batch.streams, batch.unroll: are of older versions"),
+        ("lists.scale=0", "lists.scale: 0.0 is too small; give more than 0"),
+        ("criterion=softmax output.smoothing=1", "output.smoothing: 1.0 is too large"),
+        ("criterion=bce-nce output.samples=99999999", "output.samples: 99999999 is too large"),
+        (
+            "criterion=bce-nce output.noise=unigram output.power=50",
+            "an id has probability 0 and its posterior could not be recovered",
+        ),
+        ("criterion=adaptive output.divide=0", "output.divide: 0.0 is too small; give at least 1"),
+        ("criterion=adaptive output.cutoffs=[9,9]", "/m: output.cutoffs: [9, 9] do not ascend"),
+        (f"{LSTM} arch.units=8 arch.projection=8", "arch.projection: 8 is not below arch.units 8"),
+        (f"{GCNN} arch.residual_scale=0", "arch.residual_scale: 0.0 is too small"),
+        (f'{GCNN} arch.blocks=["[2,99999999999999]"]', "not enough memory"),
         ("criterion=nce", "known: softmax, bce"),
         ("criterion=bce-nce output.noise=white", "output.noise: 'white' is unknown; known: log-"),
         ("criterion=bce-nce output.drawing=distinct", "samples: 8192 distinct ones cannot come"),
         ("criterion=bce-nce output.sample=9", "'output.sample'; did you mean samples?"),
         ("output.samples=9", "unknown setting 'output.samples'"),
-        ("criterion=bce output.rival=0", "output.rival: 0.0 is not above 0"),
-        ("criterion=adaptive", "output.cutoffs: [] do not ascend"),
+        ("criterion=bce output.rival=0", "output.rival: 0.0 is too small; give more than 0"),
         ("seed=-1", "seed: -1 is too small; give at least 0"),
-        ("seed=99999999999999999999", "seed: 99999999999999999999 is too large; give one below"),
+        ("seed=99999999999999999999", "seed: 99999999999999999999 is too large; give less than"),
         ("steps=0", "steps: 0 is too small; give at least 1"),
         ("valid_every=0", "valid_every: 0 is too small"),
         ("patience=-3", "patience: -3 is too small; give at least 1"),

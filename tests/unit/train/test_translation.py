@@ -50,7 +50,7 @@ def test_widths_are_those_of_the_longer_side_and_long_pairs_are_left_out(pairs):
     assert widths.tolist() == longer.tolist()
     segments = Segments(corpus, 5, widths, pairs=True)
     assert segments.sentence.tolist() == np.flatnonzero(widths <= 5).tolist()
-    assert segments.left_out == (widths > 5).sum() > 0
+    assert segments.too_long == (widths > 5).sum() > 0
     some = segments.batch(np.array([0, 3]))
     assert [one.tolist() for one in some] == [
         corpus[int(segments.sentence[i])].tolist() for i in (0, 3)
@@ -87,7 +87,7 @@ def test_training_says_what_it_leaves_out(pairs, tmp_path, capsys):
     losses = [row["valid_loss"] for row in read_log(tmp_path / "lm", "valid_loss")]
     assert losses[-1] < losses[0]
     arch["positions"] = 1
-    with pytest.raises(UserError, match="no pair fits the model's 1 positions"):
+    with pytest.raises(UserError, match="positions: 1 leave no room beside 1 bound"):
         train(told, pairs / "train-pairs.bin", pairs / "valid-pairs.bin", tmp_path / "m", "cpu")
 
 
@@ -109,9 +109,9 @@ def test_training_says_what_it_leaves_out(pairs, tmp_path, capsys):
         (
             "seq2seq/causal",
             ("", ""),
-            "does not go with model seq2seq; translation is that of seq2s",
+            "does not go with model seq2seq, which learns translation alone",
         ),
-        ("lstm/translation", ("-pairs", "-pairs"), "does not go with model lstm; translation is"),
+        ("lstm/translation", ("-pairs", "-pairs"), "not go with model lstm, which learns causal"),
     ],
 )
 def test_what_does_not_fit_is_refused(pairs, tmp_path, capsys, model, corpora, message):

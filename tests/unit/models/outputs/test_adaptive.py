@@ -54,6 +54,16 @@ def test_a_batch_without_rare_words_trains():
     assert loss.isfinite() and ours.tails[0].weight.grad is None
 
 
+@pytest.mark.parametrize(
+    ("size", "cutoffs"),
+    [(7_743, [500, 2_500]), (33_280, [2_000, 10_000]), (900, [60, 300]), (20, [1, 7]), (3, [1])],
+)
+def test_cutoffs_follow_from_the_number_of_ids(size, cutoffs):
+    assert Adaptive.complete({"divide": 2}, size) == {"divide": 2, "cutoffs": cutoffs}
+    assert Adaptive.complete({"cutoffs": [9]}, size) == {"cutoffs": [9]}
+    Adaptive(16, size, cutoffs)
+
+
 @pytest.mark.parametrize("cutoffs", [(), (0, 10), (10, 10), (10, 50)])
 def test_cutoffs_that_do_not_ascend_are_refused(cutoffs):
     with pytest.raises(UserError, match="cutoffs"):

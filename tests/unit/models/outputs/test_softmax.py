@@ -71,7 +71,7 @@ def test_smoothing_by_hand():
     assert loss.item() == pytest.approx(0.9 * math.log(4 / 3) + 0.1 * math.log(4))
     loss.backward()
     assert output.bias.grad.tolist() == pytest.approx([0.75 - 0.9, 0.25 - 0.1])
-    for wrong, message in ((1.0, "leaves nothing"), (-0.1, "too small")):
+    for wrong, message in ((1.0, "too large"), (-0.1, "too small")):
         with pytest.raises(UserError, match=rf"output\.smoothing: {wrong} .*{message}"):
             build(SoftmaxConfig, {"smoothing": wrong}, prefix="output.")
 
