@@ -29,7 +29,11 @@ class CriteriaBench(TimedSettings):
     architecture: str = option(
         "causal",
         "model of 3 layers of 512, trained by SGD",
-        choices=[name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs],
+        choices=[
+            name
+            for name, kind in MODELS.items()
+            if kind.objective not in ("two-way", "translation")
+        ],
     )
     criteria: list[str] = option(
         tuple(CRITERIA), "those that are measured beside softmax", choices=CRITERIA

@@ -27,7 +27,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from lmtools.base.computing import Computing
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
-from lmtools.models import MODELS
 from lmtools.models.device import choose_device
 from lmtools.models.outputs.noise import LogUniform
 from lmtools.models.settings import Settings
@@ -80,12 +79,12 @@ def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:
     """Return the settings of models by name; UserError for a model that spells its words."""
     every = {name: from_yaml(Settings, path) for name, path in paths.items()}
     for name, settings in every.items():
-        if MODELS[settings.model].two_way or settings.objective == "two-way":
+        if settings.objective == "two-way":
             raise UserError(
                 f"{paths[name]}: a two-way model is measured with its vocabulary; give a trained"
                 " one by --lm NAME=DIR"
             )
-        if MODELS[settings.model].pairs:
+        if settings.objective == "translation":
             raise UserError(f"{paths[name]}: a translation model reads pairs; give another one")
     return every
 

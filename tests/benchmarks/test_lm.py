@@ -205,7 +205,7 @@ def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
     build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
     (tmp_path / "empty").write_text("\n\n")
     some = ["--conf", f"m={conf(LSTM)}", "--vocab-size", "60"]
-    two_way = conf({**LSTM, "objective": "two-way"}, "two.yaml")
+    two_way = conf({"model": "elmo", "objective": "two-way"}, "two.yaml")
     for words, message in (
         (["--conf", "m.yaml"], "--conf m.yaml: not NAME=F.yaml"),
         (["--lm", "exp"], "--lm exp: not NAME=DIR"),
