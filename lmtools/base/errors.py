@@ -109,7 +109,6 @@ EXTRAS = {
     "soundfile": "asr",
     "av": "asr",
     "tensorboard": "tensorboard",
-    "sklearn": "rerank",
     "starlette": "serve",
     "uvicorn": "serve",
     "wyoming": "serve",

@@ -127,11 +127,6 @@ def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> 
             f"{path}: no weight for {name!r}: it has {', '.join(weights.features)}; give the column"
             " the name that it was tuned under, as in --lm NAME=DIR"
         )
-    if weights.reranker:
-        raise UserError(
-            f"{path}: its reranker needs the scores of all hypotheses at once; score them with"
-            " lmtools score, and give --scores"
-        )
     folds = weights.folds
     if folds and (held := folds.divide([nbest.utt for nbest in nbests])):
         count = sum(len(rows) for _, rows in held)

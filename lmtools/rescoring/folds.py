@@ -13,7 +13,6 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import Finite
-from lmtools.rescoring.reranker import Reranker
 
 RANDOM, SPEAKER = "random", "speaker"
 
@@ -27,14 +26,11 @@ class FoldPlan:
 
 
 class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The weights, and a reranker if any, that were learnt without these utterances; `name`: a
-    number or its speakers.
-    """
+    """The weights that were learnt without these utterances; `name`: a number or its speakers."""
 
     name: str
     utterances: tuple[str, ...]
     features: dict[str, Finite]
-    reranker: Reranker | None = None
 
 
 class Folds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,11 +15,9 @@ from lmtools.base.workers import map_ordered
 from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.experiment import SystemPlan, list_lengths, select_columns, tune_plan
-from lmtools.rescoring.features import DERIVED, NEAR, Features, ScoreColumns, combine, gather
+from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
-from lmtools.rescoring.reranker import KnownLists, doubt_reranker
-from lmtools.rescoring.reranking import rerank
-from lmtools.rescoring.tuning import Crossing, DevSet, cross_quietly, measure_lists, tune_features
+from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights, describe_system, find_useless
 from lmtools.types import NUMERICS, PHRASES, TOTAL, NBest
@@ -43,9 +41,6 @@ def tune_lists(
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, derived)
     check_negative(features, options, source)
-    if options.reranker:
-        refuse_new(features, source)
-        crossing = crossing or cross_quietly(nbests, options, source)
     warnings = doubt_dev(nbests, columns, features, options=options, source=source)
 
     def tuned():
@@ -59,23 +54,9 @@ def tune_lists(
         for (system, plan), weights in zip(systems.items(), every, strict=True):
             taken = columns.select(plan.columns)
             weights = replace(weights, system=describe_system(nbests, taken, source))
-            if options.reranker:
-                known = KnownLists(nbests, features.select([*weights.features]), weights.metric)
-                asked = {"kind": options.reranker, "groups": crossing.groups}
-                weights = rerank(known, given["dev_set"], weights, **asked)
-                weights = weights if options.folds else replace(weights, folds=None)
             yield system, note_bounds(weights, nbests, features, taken)
 
     return warnings, tuned()
-
-
-def refuse_new(features: Features, source: str) -> None:
-    """Raise UserError for lists with new hypotheses, whose margin a reranker does not keep."""
-    if NEAR in features.names:
-        raise UserError(
-            f"{source}: has new hypotheses (the score {NEAR}), whose margin a reranker does not"
-            " keep; leave out --reranker, or tune on the lists as the recogniser wrote them"
-        )
 
 
 def doubt_dev(
@@ -114,7 +95,7 @@ def note_bounds(
     weights: Weights, nbests: Sequence[NBest], features: Features, columns: ScoreColumns
 ) -> Weights:
     lms = columns.select([name for name in columns.values if name != PHRASES])
-    bounds = {} if weights.reranker else learn_bounds(nbests, features, lms, weights)
+    bounds = learn_bounds(nbests, features, lms, weights)
     notes = {**weights.search, LAZY: bounds} if bounds else weights.search
     return replace(weights, signatures=columns.signatures, search=notes)
 
@@ -142,7 +123,6 @@ def rescore_lists(
             taken = taken.select([name for name in taken.names if name not in unused])
             lists = rescore(nbests, taken, weights, source)
             doubts = check_signatures(weights, columns.select(wanted), place(system))
-            doubts += doubt_reranker(weights.reranker, nbests, place(system))
             yield system, lists, doubts
 
     # of a column that was tuned as plain numbers, lmtools tune has warned
@@ -195,23 +175,16 @@ def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, sourc
 
 def weighted_totals(nbests: Sequence[NBest], features: Features, weights: Weights) -> np.ndarray:
     """Return the total of each hypothesis (utterances, hypotheses), with weight 0 for features that
-    have none: by the weights of an utterance's fold, else by those of the whole set. What a
-    reranker chooses has the highest.
+    have none: by the weights of an utterance's fold, else by those of the whole set.
     """
 
     def total(weight: Mapping[str, float], values: np.ndarray) -> np.ndarray:
         return combine([weight.get(name, 0.0) for name in features.names], values)
 
     totals = total(weights.features, features.values)
-    rest = np.ones(len(nbests), bool)
     folds = weights.folds.divide([nbest.utt for nbest in nbests]) if weights.folds else []
     for part, rows in folds:
         totals[rows] = total(part.features, features.values[:, rows])
-        rest[rows] = False
-    for part, rows in [*folds, (weights, np.flatnonzero(rest))]:
-        if part.reranker and len(rows):
-            known = KnownLists(nbests, features.select([*weights.features]), weights.metric)
-            known.switch(totals, rows, part.reranker)
     if not weights.tuned and "words" in features.names:
         keep_silence(totals, features.values[features.names.index("words")])
     return totals

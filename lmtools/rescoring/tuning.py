@@ -13,7 +13,7 @@ from lmtools.evaluate.nbest import fill_empty, nbest_statistics
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
-from lmtools.rescoring.folds import SPEAKER, Fold, Folds, assign_folds, find_speaker
+from lmtools.rescoring.folds import Fold, Folds, assign_folds
 from lmtools.rescoring.margins import find_margin
 from lmtools.rescoring.search import SearchSpace, flat_region, search, sweep
 from lmtools.rescoring.tuning_options import (
@@ -30,7 +30,6 @@ FLAT = 0.1  # absolute: scales within this of the best metric are as good for al
 # times that a feature's part of the totals is the reference's: on ten real sets 10 at most, 80
 # and more where the references were of other utterances
 RUNAWAY = 40.0
-PARTS = 5  # folds of a reranker, unless others are asked for
 POINTS = 400  # at most, of a stored curve
 
 
@@ -284,16 +283,6 @@ def weights_with_new(
     return {**weights, NEAR: note["margin"]}, {**notes, NEAR: note}
 
 
-def cross_quietly(nbests: Sequence[NBest], options: TuningOptions, path) -> "Crossing":
-    """Return the folds of a reranker where none were asked for: groups of speakers, as ids name
-    them, or else random ones.
-    """
-    speakers = {nbest.utt.partition("-")[0] for nbest in nbests}
-    by_speaker = all("-" in nbest.utt for nbest in nbests) and len(speakers) >= 2 * PARTS
-    folds = f"speaker:{PARTS}" if by_speaker else PARTS
-    return Crossing(nbests, replace(options, folds=folds), None, path)
-
-
 class Crossing:
     """Folds of a set of lists read from `path`, for options that have some: see `assign_folds`."""
 
@@ -307,10 +296,6 @@ class Crossing:
         plan = options.fold_plan
         utterances = [nbest.utt for nbest in nbests]
         self.by, self.places = plan.by, {utt: place for place, utt in enumerate(utterances)}
-        # what an utterance's errors depend on: its speaker, where folds are by speakers
-        self.groups = [
-            find_speaker(utt, speakers, path) if plan.by == SPEAKER else utt for utt in utterances
-        ]
         self.utterances = assign_folds(utterances, plan, options.seed, speakers=speakers, path=path)
 
     def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:

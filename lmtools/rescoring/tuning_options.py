@@ -9,7 +9,6 @@ from lmtools.base.options import check_options, option
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
 from lmtools.rescoring.features import DERIVED, LOOP, REFERENCES, Features
 from lmtools.rescoring.folds import FoldPlan, parse_folds
-from lmtools.rescoring.reranker import KINDS
 
 FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
 OBJECTIVES = EXPECTED, EXACT = ("expected", "exact")
@@ -69,12 +68,6 @@ class TuningOptions:
         "cross-validate by N random folds, by speaker, or by N groups of speakers (speaker:N):"
         " lmtools rescore then uses weights that did not see the utterance",
         metavar="N|speaker",
-    )
-    reranker: str | None = option(
-        None,
-        "after the weights, learn what else may choose: a logistic regression, or boosting of trees"
-        " (scikit-learn); kept only where it saves errors in folds that it did not see",
-        choices=KINDS,
     )
     seed: int = option(0, "seed of random folds and of the exact search", least=0)
     lms: Collection[str] = ()

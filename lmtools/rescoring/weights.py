@@ -16,14 +16,12 @@ from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
 from lmtools.rescoring.features import ScoreColumns, summed
 from lmtools.rescoring.folds import Folds
-from lmtools.rescoring.reranker import Reranker, check_reranker
 from lmtools.types import PHRASES, NBest
 from lmtools.version import __version__
 
 FIRST_PASS, LATTICES = "first pass", "lattices"  # what lists may be of
 SCORES, LISTS = "scores", "lists"  # where the score of a language model may come from
 SUM = "sum"
-RERANKER = "reranker"  # among the notes of the search: what it saved in the folds
 REMEDY = "write it again with lmtools tune"
 
 
@@ -79,7 +77,6 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True):
     signatures: dict[str, dict] = {}
     system: SystemFacts | None = None
     folds: Folds | None = None
-    reranker: Reranker | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,6 @@ class Weights:
     "chosen": scale}; the metric of a point holds from its scale to the next point's. `signatures`
     are those of the score files that the columns came from, by column. `system` is None in files of
     older versions. `folds` are there after cross-validation; all else is of the whole set.
-    `reranker` chooses after the weights, where it was worth it.
     """
 
     metric: str
@@ -104,7 +100,6 @@ class Weights:
     signatures: Mapping[str, Mapping] = field(default_factory=dict)
     system: SystemFacts | None = None
     folds: Folds | None = None
-    reranker: Reranker | None = None
 
     @property
     def tuned(self) -> bool:
@@ -121,7 +116,7 @@ class Weights:
             "dev": dev, "search": dict(self.search), "version": self.version,
             "signatures": {name: dict(said) for name, said in self.signatures.items()},
         }  # fmt: skip
-        parts = {"system": self.system, "folds": self.folds, "reranker": self.reranker}
+        parts = {"system": self.system, "folds": self.folds}
         tree |= {name: msgspec.to_builtins(part) for name, part in parts.items() if part}
         write_json(tree, path, allow_nan=False)
 
@@ -198,14 +193,10 @@ def read_weights(path) -> Weights:
     if stored.reference not in stored.features:
         cause = f"the reference {stored.reference!r} is not among the features"
         raise UserError(f"{path}: {cause}; {REMEDY}")
-    if stored.reranker:
-        check_reranker(stored.reranker, [*stored.features], path)
     seen: set[str] = set()
     for part in stored.folds.parts if stored.folds else ():
         if [*part.features] != [*stored.features]:
             raise UserError(f"{path}: fold {part.name!r} has other features; {REMEDY}")
-        if part.reranker:
-            check_reranker(part.reranker, [*stored.features], f"{path}: fold {part.name!r}")
         if twice := [utt for utt in part.utterances if utt in seen]:
             raise UserError(f"{path}: utterance {twice[0]!r:.40} is of two folds; {REMEDY}")
         seen.update(part.utterances)

@@ -84,7 +84,6 @@ class SecondPass:
         return {
             "lms": {name: lm.signature for name, lm in self.lms.items()},
             "weights": weights if isinstance(weights, str) else dict(weights.features),
-            "reranker": None if isinstance(weights, str) else repr(weights.reranker),
             "normaliser": self.written,
             "phrases": digest({"all": repr(self.glossary)}) if self.glossary else "",
             **({EAR: self.ear.signature} if self.ear else {}),

@@ -179,7 +179,7 @@ def load_systems(args: Namespace) -> ExperimentPlan:
 def complete_tuning(args: Namespace) -> tuple[TuningOptions, dict[str, SystemPlan] | None]:
     """Return the options of `lmtools tune`, and what each system takes, if any."""
     plan = load_systems(args) if args.experiment else ExperimentPlan()
-    flags = {name: getattr(args, name) for name in ("metric", "folds", "reranker", "seed")}
+    flags = {name: getattr(args, name) for name in ("metric", "folds", "seed")}
     given = {name: value for name, value in flags.items() if value is not None}
     given |= read_settings(args, TuningOptions)
     given["fix"] = (plan.tuning.fix or {}) | dict(args.fix)

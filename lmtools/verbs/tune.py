@@ -12,7 +12,7 @@ from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.lists import tune_lists
 from lmtools.rescoring.tuning import FLAT, Crossing
 from lmtools.rescoring.tuning_options import TuningOptions
-from lmtools.rescoring.weights import RERANKER, describe_doubts
+from lmtools.rescoring.weights import describe_doubts
 from lmtools.types import PHRASES
 from lmtools.verbs.experiment import complete_tuning, read_all
 from lmtools.verbs.help import Rare
@@ -54,7 +54,6 @@ def arguments(parser):
         help=help_text,
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
-    parser.add_argument("--reranker", **flags_of(TuningOptions)["--reranker"] | {"default": None})
     help_text = (
         "Kaldi utt2spk, the speaker of each utterance (default: the part of its id before the first"
         " dash)"
@@ -120,7 +119,6 @@ def describe_weights(weights):
             f" ({dev.first_pass:.2f}); --set reference=rank tunes from that ranking on, --set"
             " negative=NAME may help"
         )
-    yield from describe_reranker(weights)
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
@@ -133,19 +131,6 @@ def describe_weights(weights):
         low, high = curve["flat"]
         title = METRICS[weights.metric].title
         yield f"{name}: any weight from {low:.4g} to {high:.4g} gives this {title} within {FLAT}"
-
-
-def describe_reranker(weights):
-    """Yield what a reranker saved in the folds that it did not see, and whether it was taken."""
-    if not (note := weights.search.get(RERANKER)):
-        return
-    title = METRICS[weights.metric].title
-    yield (
-        f"reranker {note['kind']}: in folds that it did not see {title} {note['without']:.2f} ->"
-        f" {note['with']:.2f}, {note['switched']} choices changed, {note['saved']:g} saved"
-        f" (standard error {note['error']:.1f}): "
-        + ("taken" if note["taken"] else "not taken, weights do as well")
-    )
 
 
 def describe_phrases(note):

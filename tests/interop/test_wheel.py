@@ -192,6 +192,6 @@ def test_extras_bring_what_messages_name(lmtools):
     (site,) = (lmtools.home.parent / "env/lib").glob("python*/site-packages")
     (metadata,) = site.glob("lmtools-*.dist-info/METADATA")
     needed = re.findall(r"^Requires-Dist: ([\w-]+).*extra == \"(\w+)\"", metadata.read_text(), re.M)
-    names = {"kenlm": "ufal-kenlm", "sklearn": "scikit-learn", "llama_cpp": "llama-cpp-python"}
+    names = {"kenlm": "ufal-kenlm", "llama_cpp": "llama-cpp-python"}
     names["faster_whisper"] = "faster-whisper"
     assert {(names.get(module, module), extra) for module, extra in EXTRAS.items()} <= {*needed}

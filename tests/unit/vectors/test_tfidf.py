@@ -1,4 +1,4 @@
-"""tf-idf against its definition, spelled out here word by word, and against scikit-learn."""
+"""tf-idf against its definition, spelled out here word by word."""
 
 import gzip
 import math
