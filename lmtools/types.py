@@ -23,6 +23,7 @@ TOTAL = "total"
 PHRASES = "phrases"  # the score of the words that a glossary has
 EAR = "ear"  # the column of a second recogniser, for which there are default weights
 SESSION = "session"  # extra of an utterance: what it belongs to
+SPEAKER = "speaker"  # extra of an utterance: who speaks; empty: several
 NO_WORD = ""  # of a slot in which nothing may have been said
 # names in signatures: what only the last digits of scores and vectors depend on
 NUMERICS = ("precision", "device", "rows")

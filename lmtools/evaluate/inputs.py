@@ -5,7 +5,7 @@ alike before they are compared.
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -15,25 +15,29 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, edits
+from lmtools.formats.kaldi_text import list_speakers
 from lmtools.formats.lists import Side, join_ids, join_texts
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import KALDI, read_kaldi, read_sentences
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
-from lmtools.types import SESSION, NBest
+from lmtools.types import EMPTY, SESSION, NBest
 
 UNSAID = "norm:none"  # in the signatures of error rates
 
 
 @dataclass(frozen=True)
 class Texts:
-    """One file: texts by utterance (first hypotheses of lists), the lists if any, its format."""
+    """One file: texts by utterance (first hypotheses of lists), the lists if any, its format, and
+    who speaks where the file says so.
+    """
 
     path: str
     texts: Mapping[str, str]
     lists: tuple[NBest, ...] | None = None
     form: str = KALDI
+    speakers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
 def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
@@ -47,7 +51,8 @@ def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
     nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     lists = form.lists or any(nbest.ref is not None for nbest in nbests)
-    return Texts(path, best, tuple(nbests) if lists else None, name.partition(":")[0])
+    held = tuple(nbests) if lists else None
+    return Texts(path, best, held, name.partition(":")[0], list_speakers(nbests))
 
 
 def load_plain(path: str) -> Texts:
@@ -101,7 +106,9 @@ def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
         return hyp
     ids = join_ids(Side(hyp.texts, hyp.path), Side(refs, ref.path), "hypotheses have no reference")
     lists = hyp.lists and tuple(replace(n, utt=ids.get(n.utt, n.utt)) for n in hyp.lists)
-    return replace(hyp, texts={ids[utt]: text for utt, text in hyp.texts.items()}, lists=lists)
+    said = {ids.get(utt, utt): speaker for utt, speaker in hyp.speakers.items()}
+    texts = {ids[utt]: text for utt, text in hyp.texts.items()}
+    return replace(hyp, texts=texts, lists=lists, speakers=said)
 
 
 def join_sessions(texts: Texts, path: str) -> Texts:

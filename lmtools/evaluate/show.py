@@ -3,7 +3,7 @@ by length, by label, and by word.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,7 @@ from lmtools.evaluate.sacre import SacrePaired
 from lmtools.evaluate.significance import Bootstrap, GroupTests, MatchedPairs
 from lmtools.formats import kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
+from lmtools.types import EMPTY, SPEAKER
 
 LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in units of the metric
 WORDS, LENGTH = "words", "length"
@@ -50,12 +51,6 @@ def split_evaluation(
     ]
 
 
-def name_speaker(utt: str) -> str:
-    """Return what stands before the first `-` or `_` of an utterance's id, as in sclite."""
-    ends = [place for mark in "-_" if (place := utt.find(mark)) > 0]
-    return utt[: min(ends)] if ends else utt
-
-
 def name_length(utt: str, length: int) -> str:
     """Return the group of lengths that the length of a reference falls into."""
     first = 0
@@ -66,8 +61,12 @@ def name_length(utt: str, length: int) -> str:
     return f"{first}-"
 
 
-def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
-    """Return what names an utterance's part: speaker, NAME=F, label, length; else UserError."""
+def find_namer(
+    by: str, segments: Segments, utts: Collection[str] = (), said: Mapping[str, str] = EMPTY
+) -> Callable[[str, int], str]:
+    """Return what names the part of each of `utts`: speaker (as `said`), NAME=F, label, length;
+    else UserError.
+    """
     kind, _, path = by.partition("=")
     if by == LENGTH:
         return name_length
@@ -76,8 +75,11 @@ def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
     if path and kind.isidentifier() and kind not in (LENGTH, "label", WORDS):
         parts = kaldi_text.read(path)
         return lambda utt, _: look_up(parts, utt, by)
-    if by == "speaker":
-        return lambda utt, _: segments[utt].speaker if segments else name_speaker(utt)
+    if by == SPEAKER:
+        said = {utt: segment.speaker for utt, segment in segments.items()} or said
+        remedy = f"give Kaldi's utt2spk ({by}=UTT2SPK), or the speaker of each list"
+        speakers = kaldi_text.find_speakers(utts, said, f"--by {by}", remedy)
+        return lambda utt, _: speakers[utt]
     more = "; label needs an stm as --ref and a ctm as --hyp" if kind == "label" else ""
     raise UserError(
         f"--by {by}: parts are speaker, speaker=F (Kaldi's utt2spk), NAME=F (any utt2NAME), length,"

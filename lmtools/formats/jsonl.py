@@ -27,7 +27,7 @@ from lmtools.base.files import cannot, raw_lines, read_lines
 from lmtools.base.grammar import Finite, check_texts, fit, parse_json
 from lmtools.base.seal import SEAL, digest
 from lmtools.formats.checks import Utterances, components, identifier, write_lines
-from lmtools.types import EMPTY, SESSION, Hypothesis, NBest
+from lmtools.types import EMPTY, SESSION, SPEAKER, Hypothesis, NBest
 
 SUMMARY = "one utterance a line with reference, hypotheses and their scores"
 TITLES = {"hyps": "hypothesis", "scores": "score", "extra": "extra"}
@@ -49,6 +49,7 @@ class ListObject(msgspec.Struct, forbid_unknown_fields=True):
     hyps: list[HypothesisObject]
     ref: str | Annotated[list[str], msgspec.Meta(min_length=2)] | UnsetType | None = UNSET
     session: str | UnsetType = UNSET
+    speaker: str | UnsetType = UNSET
     extra: Mapping[str, str] = EMPTY
 
 
@@ -90,7 +91,7 @@ def parse_line(text: str, where: str) -> ListObject:
 
 def count_keys(line: ListObject) -> int:
     """Return the number of keys that the line had if each came once."""
-    count = 2 + (line.ref is not UNSET) + (line.session is not UNSET)
+    count = 2 + sum(value is not UNSET for value in (line.ref, line.session, line.speaker))
     count += 0 if line.extra is EMPTY else 1 + len(line.extra)
     for hyp in line.hyps:
         count += 1 + (hyp.written is not UNSET)
@@ -107,10 +108,11 @@ def fit_line(tree, where: str) -> ListObject:
 
 def as_nbest(line: ListObject, where: str) -> NBest:
     extra = line.extra
-    if line.session is not UNSET:
-        if extra.get(SESSION, line.session) != line.session:
-            raise UserError(f"{where}: 'session' differs from that in 'extra'; leave one out")
-        extra = {**extra, SESSION: line.session}
+    for name, value in ((SESSION, line.session), (SPEAKER, line.speaker)):
+        if value is not UNSET:
+            if extra.get(name, value) != value:
+                raise UserError(f"{where}: {name!r} differs from that in 'extra'; leave one out")
+            extra = {**extra, name: value}
     ref, *more = line.ref if isinstance(line.ref, list) else [line.ref]
     hyps = tuple(
         [

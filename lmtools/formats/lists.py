@@ -17,7 +17,7 @@ from lmtools.base.log import say
 from lmtools.formats import FORMATS, kaldi_text
 from lmtools.formats.registry import list_children
 from lmtools.formats.texts import read_sentences, read_texts
-from lmtools.types import EMPTY, SESSION, NBest
+from lmtools.types import SESSION, NBest
 
 Item = TypeVar("Item")  # with the utterance's id as `utt`
 
@@ -244,6 +244,7 @@ def list_places(path: Path, form: str) -> Iterator[Path]:
 
 # of Kaldi's segments, behind the id: recording, begin, end (-1: its end), perhaps a channel
 TIMES = re.compile(r"(\S+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?|-1(?:\.0*)?)(?: \d| [A-Z])?")
+SECONDS = re.compile(r"\d+(?:\.\d+)?")
 NUMBER = re.compile(r"[-_][^-_]*$")
 
 
@@ -252,7 +253,7 @@ def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list
     (`segments`, by time; `utt2spk` or the like), of the extra `session`, or of ids up to the last
     `-` or `_`. UserError for an utterance that file or lists say nothing of.
     """
-    names = SessionNames(path, {} if path else read_extras(nbests))
+    names = SessionNames(path, nbests)
     sessions: dict[str, list[int]] = {}
     for place, nbest in enumerate(nbests):
         sessions.setdefault(names.of(nbest.utt), []).append(place)
@@ -268,7 +269,7 @@ def join_texts(
     """Return texts by session, those of its utterances joined in order; sessions are those of
     `find_sessions`. A session none of whose utterances has a text is not there.
     """
-    names = SessionNames(path, {} if path else read_extras(nbests))
+    names = SessionNames(path, nbests)
     joined = {}
     for places in find_sessions(nbests, path):
         utts = [nbests[place].utt for place in places]
@@ -278,11 +279,14 @@ def join_texts(
 
 
 class SessionNames:
-    """The session and begin in seconds of each utterance: of a file, else `given`, else by ids."""
+    """The session and begin in seconds of each utterance: of a file, else of lists (the extras
+    `session`, `start`), else by ids.
+    """
 
-    def __init__(self, path: str | None, given: Mapping[str, str] = EMPTY):
+    def __init__(self, path: str | None, nbests: Sequence[NBest]):
         self.path = path
-        self.given, self.times = read_sessions(path) if path else (given, {})
+        self.given, self.times = read_sessions(path) if path else (read_extras(nbests), {})
+        self.times = self.times or read_starts(nbests)
 
     def of(self, utt: str) -> str:
         """Return the session of an utterance; UserError where the file has none."""
@@ -291,11 +295,15 @@ class SessionNames:
         return self.given.get(utt) or NUMBER.sub("", utt)
 
     def order(self, utts: Sequence[str]) -> list[int]:
-        """Return the places of a session's utterances by time, else by numbers in sorted ids."""
+        """Return the places of a session's utterances by time where all have one, else by numbers
+        in ids that are sorted as text, else as they are.
+        """
         places = range(len(utts))
-        if not self.times and list(utts) == sorted(utts):
+        if all(utt in self.times for utt in utts):
+            return sorted(places, key=lambda place: self.times[utts[place]])
+        if list(utts) == sorted(utts):
             return sorted(places, key=lambda place: split_numbers(utts[place]))
-        return sorted(places, key=lambda place: self.times.get(utts[place], 0.0))
+        return list(places)
 
 
 def split_numbers(utt: str) -> list[tuple[int, str]]:
@@ -310,6 +318,12 @@ def read_extras(nbests: Sequence[NBest]) -> dict[str, str]:
         silent = next(nbest.utt for nbest in nbests if nbest.utt not in said)
         raise UserError(f"utterance {silent!r} has no {SESSION}, others have; give it to all")
     return said
+
+
+def read_starts(nbests: Sequence[NBest]) -> dict[str, float]:
+    """Return the begin in seconds of each list that has one (`start`)."""
+    starts = {nbest.utt: nbest.extra.get("start", "") for nbest in nbests}
+    return {utt: float(start) for utt, start in starts.items() if SECONDS.fullmatch(start)}
 
 
 def read_sessions(path: str) -> tuple[dict[str, str], dict[str, float]]:

@@ -33,13 +33,14 @@ VOTES = {
 class Vote(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a slot's word is voted for: by the `method`, `alpha` times the share of votes and
     1 - alpha times the confidence; `null` is the confidence of no word, `trust` what the vote of
-    each system counts.
+    each of `systems`, called as their files, counts.
     """
 
     method: Literal[tuple(VOTES)] = FREQUENCY
     alpha: Amount = 1.0
     null: Amount = 0.0
     trust: tuple[Amount, ...] = ()
+    systems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 set.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -145,6 +146,26 @@ def load_vote(path) -> Vote:
     return fit(read_json(path, remedy), Vote, path, remedy=remedy)
 
 
+def order_systems(vote: Vote, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the systems in the order that a vote was tuned in, and a line that names each beside
+    its trust: by what tells names of files apart where both sides have that, else as they are.
+    """
+    if not vote.trust or len(vote.trust) != len(paths):
+        return list(paths), []
+    known, given = map(tell_apart, (vote.systems, paths))
+    ordered, how = list(paths), f"in the order of tuning ({', '.join(vote.systems) or 'unnamed'})"
+    if len({*given}) == len(given) and {*known} == {*given}:
+        ordered, how = [paths[given.index(name)] for name in known], "by name"
+    pairs = zip(ordered, vote.trust, strict=True)
+    return ordered, [f"trust {how}: {', '.join(f'{path} {value:g}' for path, value in pairs)}"]
+
+
+def tell_apart(paths: Sequence[str]) -> list[frozenset[str]]:
+    """Return the parts of each name that not all have: `{good}` of good.dev.txt, poor.dev.txt."""
+    parts = [frozenset(re.split(r"[\W_]+", path)) for path in paths]
+    return [part - frozenset.intersection(*parts) for part in parts]
+
+
 GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none
 TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 
@@ -156,7 +177,8 @@ def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str]) -> Vote:
     trial = VoteTrial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
     trust = (1.0,) * len(systems)
     tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in VOTES]
-    return min(tuned, key=itemgetter(0))[1]
+    best = min(tuned, key=itemgetter(0))[1]
+    return change(best, systems=tuple(system.path for system in systems))
 
 
 class VoteTrial:

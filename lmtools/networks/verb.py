@@ -286,6 +286,8 @@ def read_systems(args) -> list[systems.SystemOutput]:
 def rover(args):
     own = Vote(args.method, args.alpha, args.null)
     vote = systems.load_vote(args.weights) if args.weights else own
+    args.systems, told = systems.order_systems(vote, args.systems)
+    say_lines(told)
     outputs = read_systems(args)
     combined = list(systems.combine_systems(outputs, vote))
     count = write_networks(combined, args)

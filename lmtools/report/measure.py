@@ -31,6 +31,7 @@ from lmtools.evaluate.significance import (
     paired_bootstrap,
 )
 from lmtools.formats import jsonl, kaldi_text, lists
+from lmtools.formats.kaldi_text import list_speakers
 from lmtools.formats.lists import join_texts
 from lmtools.formats.scores import hash_lists
 from lmtools.report.style import FIRST, NOTHING, ORACLE, SystemParts
@@ -282,7 +283,8 @@ def grouped(measured: Measured, groups: str | None) -> Measured:
     metric, results = METRICS[measured.refs.metric], measured.results
     if not groups or isinstance(metric, Sacre) or not results[FIRST].bootstrap:
         return measured
-    name_part = find_namer(groups.replace("{set}", measured.sample.name), {})
+    by, said = groups.replace("{set}", measured.sample.name), list_speakers(measured.sample.nbests)
+    name_part = find_namer(by, {}, measured.refs.refs, said)
     parts, first = [name_part(utt, 0) for utt in measured.refs.refs], results[FIRST].statistics
     tested = {
         name: replace(

@@ -13,6 +13,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import Finite
+from lmtools.formats.kaldi_text import find_speakers
 
 RANDOM, SPEAKER = "random", "speaker"
 
@@ -69,9 +70,9 @@ def parse_folds(word: str) -> FoldPlan:
 def assign_folds(
     utterances: Sequence[str], plan: FoldPlan, seed: int, speakers: Mapping[str, str] | None, path
 ) -> dict[str, tuple[str, ...]]:
-    """Assign utterances to folds by name, whatever their order. Speakers are `speakers`', else ids
-    up to the first dash; where they are more than folds, each goes, the largest first, into the
-    smallest fold. UserError about `path` for too few, and for an utterance without one.
+    """Assign utterances to folds by name, whatever their order. Speakers are those of
+    `speakers_of`; where they are more than folds, each goes, the largest first, into the smallest
+    fold. UserError about `path` for too few.
     """
     if plan.by == RANDOM:
         if plan.count > len(utterances):
@@ -81,9 +82,10 @@ def assign_folds(
             )
         drawn = np.random.default_rng(seed).permutation(sorted(utterances)).tolist()
         return {str(i + 1): tuple(sorted(drawn[i :: plan.count])) for i in range(plan.count)}
+    known = speakers_of(utterances, speakers, path)
     by_speaker: dict[str, list[str]] = {}
     for utt in sorted(utterances):
-        by_speaker.setdefault(find_speaker(utt, speakers, path), []).append(utt)
+        by_speaker.setdefault(known[utt], []).append(utt)
     if len(by_speaker) < 2:
         raise UserError(
             f"{path}: all utterances are of one speaker, {next(iter(by_speaker), '')!r}; give their"
@@ -102,15 +104,9 @@ def assign_folds(
     }
 
 
-def find_speaker(utt: str, speakers: Mapping[str, str] | None, path) -> str:
-    if speakers is not None:
-        if utt not in speakers:
-            raise UserError(f"{path}: utterance {utt!r} is not in --utt2spk; add it")
-        return speakers[utt]
-    speaker, dash, _ = utt.partition("-")
-    if not dash:
-        raise UserError(
-            f"{path}: utterance {utt!r} does not begin with a speaker and a dash; give the speakers"
-            " with --utt2spk, or take folds at random, as in --folds 5"
-        )
-    return speaker
+def speakers_of(
+    utterances: Sequence[str], speakers: Mapping[str, str] | None, path
+) -> dict[str, str]:
+    """Return the speaker of each utterance (`find_speakers`)."""
+    remedy = "give the speakers with --utt2spk, or take folds at random, as in --folds 5"
+    return find_speakers(utterances, speakers, path, remedy)

@@ -10,6 +10,7 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.fit import are_costs, are_positive, grow_down, is_indicator
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, nbest_statistics
+from lmtools.formats.kaldi_text import list_speakers
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
@@ -296,6 +297,7 @@ class Crossing:
         plan = options.fold_plan
         utterances = [nbest.utt for nbest in nbests]
         self.by, self.places = plan.by, {utt: place for place, utt in enumerate(utterances)}
+        speakers = list_speakers(nbests) if speakers is None else speakers
         self.utterances = assign_folds(utterances, plan, options.seed, speakers=speakers, path=path)
 
     def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:

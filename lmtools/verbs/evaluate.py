@@ -36,8 +36,10 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.evaluate.show import LENGTH, WORDS, count_words, find_namer, split_evaluation
 from lmtools.evaluate.significance import compare_groups, paired_bootstrap
 from lmtools.formats import detect, kaldi_text
+from lmtools.formats.nbest import trn
 from lmtools.formats.nbest.stm import StmSegment
 from lmtools.formats.texts import KALDI
+from lmtools.types import SPEAKER
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import GROUPS
 
@@ -105,7 +107,7 @@ def add_rules(parser):
     )
     parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
     help_text = (
-        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK or"
+        "also print tables by speaker (of an stm or lists, or as ids say), speaker=UTT2SPK or"
         " another NAME=MAP, length, label (of an stm), or words (the most frequent confusions,"
         " deletions and insertions)"
     )
@@ -115,9 +117,10 @@ def add_rules(parser):
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
     hyp, sources, against, rules, segments = read_inputs(args)
-    namers = {by: find_namer(by, segments) for by in args.by if by != WORDS}
     ref, refs = sources[0], References(references(sources), args.metric)
     hyp = hyp if hyp is ref else join(hyp, refs.refs, ref)
+    said = {**hyp.speakers, **ref.speakers}
+    namers = {by: find_namer(by, segments, refs.refs, said) for by in args.by if by != WORDS}
     against = against and join(against, refs.refs, ref)
     say_lines(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
@@ -163,12 +166,12 @@ def read_inputs(args) -> Inputs:
     if args.glm and not nist:
         raise UserError(f"--glm: is for word error rates; leave out --metric {args.metric}")
     formats = [*(args.format or []), None, None]
-    one = nist and args.ref and len(args.ref) == 1 and not args.plain
-    if one:
+    timed = nist or (is_wer(args.metric) and {SPEAKER, "label"} & {*args.by})
+    if timed and args.ref and len(args.ref) == 1 and not args.plain:
         paths = zip((args.ref[0], args.hyp), (formats[1], formats[0]), strict=True)
         kinds = [spec or (KALDI if path == "-" else detect(path, KALDI)) for path, spec in paths]
         if kinds == ["stm", "ctm"]:
-            return read_timed(args, rules)
+            return read_timed(args, rules, nist)
     hyp, sources, against = read_files(args, nist)
     if args.session is not None:
         hyp, against = (one and join_sessions(one, args.session) for one in (hyp, against))
@@ -191,8 +194,8 @@ def read_rules(args) -> TextRules | None:
     return TextRules.read_map(args.glm, (args.normaliser, args.unify, args.map_words))
 
 
-def read_timed(args, rules: TextRules | None) -> Inputs:
-    """Read a ctm, or two, by the segments of an stm."""
+def read_timed(args, rules: TextRules | None, nist: bool) -> Inputs:
+    """Read a ctm, or two, by the segments of an stm; plain words where sclite's rules are off."""
     if rules and not rules.glm:
         raise UserError(
             f"{args.hyp}: a ctm by the segments of an stm is rewritten by --glm alone; leave out"
@@ -203,6 +206,9 @@ def read_timed(args, rules: TextRules | None) -> Inputs:
         open_door("nist", "segments:cut_words", "an stm and a ctm"),
     )
     ref, hyp, segments = cut_words(args.ref[0], args.hyp, glm)
+    if not nist:
+        plain = (" ".join(trn.plain(text, args.ref[0])) for text in ref.texts.values())
+        ref = dataclasses.replace(ref, texts=dict(zip(ref.texts, plain, strict=True)))
     against = cut_words(args.ref[0], args.against, glm)[1] if args.against else None
     return Inputs(hyp, [ref], against, rules=rules, segments=segments)
 

@@ -21,7 +21,7 @@ from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.registry import read_beginning
-from lmtools.types import EMPTY, Hypothesis, NBest
+from lmtools.types import EMPTY, SPEAKER, Hypothesis, NBest
 
 SUMMARY = "manifests (NeMo, Lhotse), JSON lists of texts, CSV or TSV with a column of texts"
 IDS = ("utt", "utt_id", "utterance_id", "id", "key")
@@ -30,6 +30,7 @@ PATHS = (NEMO, "wav_filename", "audio_path", "file_name", "path", "file", "wav",
 TEXTS = ("text", "sentence", "transcript", "transcription", "wrd")
 HYPS = ("pred_text", "hyp", "hypothesis", "prediction")
 REFS = ("ref", "reference")
+SPEAKERS = ("speaker", "speaker_id", "spk", "client_id")
 SCORES = ("score", "am", "am_score", "log_prob", "logprob")
 INSIDE = ("supervisions", "tracks", "cut")  # of Lhotse's cuts
 BARE = re.compile(r"[^\s,;]+[,;][^\t]*[,;]\s*-?\d+([.,]\d+)?")  # a row, no names of columns
@@ -45,6 +46,7 @@ class Row(NamedTuple):
     hyp: str | None
     scores: Mapping[str, float]
     where: str
+    speaker: str | None = None
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -82,6 +84,7 @@ def find_supervisions(tree: Mapping) -> Iterator[Mapping]:
 def read(path) -> Iterator[NBest]:
     """Read the text of each utterance, or hypotheses, perhaps with scores and a reference."""
     lists: dict[str, tuple[list[Hypothesis], str | None]] = {}
+    extras: dict[str, dict[str, str]] = {}
     for row in rows(path):
         text, ref = (row.text, None) if row.hyp is None else (row.hyp, row.text)
         if text is None:
@@ -90,17 +93,18 @@ def read(path) -> Iterator[NBest]:
         if said != ref:
             raise UserError(f"{row.where}: another reference of {row.utt!r} before; correct one")
         hyps.append(Hypothesis(" ".join(text.split()), row.scores))
-    yield from (NBest(utt, tuple(hyps), ref) for utt, (hyps, ref) in lists.items())
+        extras[row.utt] = {SPEAKER: row.speaker} if row.speaker else {}
+    yield from (NBest(utt, tuple(hyps), ref, extras[utt]) for utt, (hyps, ref) in lists.items())
 
 
 def rows(path) -> Iterator[Row]:
     """Yield the rows of a file; UserError for one without name, or a repeated one without score."""
-    utterances = checks.Utterances()
-    for tree, where in read_trees(path):
-        name = choose(tree, IDS + PATHS) or PATHS[0]
-        utt = json_io.member(tree, name, str, where)
-        utt = PurePath(utt).stem if name.lower() in PATHS else utt
-        if utt in utterances and "offset" in tree:
+    utterances, trees, offsets = checks.Utterances(), list(read_trees(path)), {}
+    names = [name_row(*pair) for pair in trees]
+    for utt, (tree, _) in zip(names, trees, strict=True):
+        offsets.setdefault(utt, set()).add(str(tree.get("offset")))
+    for utt, (tree, where) in zip(names, trees, strict=True):
+        if len(offsets[utt]) > 1 and "offset" in tree:  # parts of a recording, in any order
             utt = f"{utt}-{tree['offset']}"
         text, hyp, ref = (
             json_io.optional(tree, choose(tree, keys) or "", str, where)
@@ -112,7 +116,15 @@ def rows(path) -> Iterator[Row]:
         scores = {"am": parse_score(tree[score], where, score)} if score else EMPTY
         if not (scores and utt in utterances):
             utterances.add(utt, where)
-        yield Row(utt, text, hyp, scores, where)
+        speaker = json_io.optional(tree, choose(tree, SPEAKERS) or "", str, where)
+        yield Row(utt, text, hyp, scores, where, speaker=speaker)
+
+
+def name_row(tree: Mapping, where: str) -> str:
+    """Return what a row calls its utterance or its recording."""
+    name = choose(tree, IDS + PATHS) or PATHS[0]
+    utt = json_io.member(tree, name, str, where)
+    return PurePath(utt).stem if name.lower() in PATHS else utt
 
 
 def parse_score(value, where: str, name: str) -> float:

@@ -8,16 +8,17 @@ a text does not say where its words were said. The format is read, not written.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.log import say
 from lmtools.formats.checks import NUMBER, identifier, number, refuse_write
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import all_rows
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import SPEAKER, Hypothesis, NBest
 
 SUMMARY = "sclite: `recording channel speaker begin end <labels> words`; one text a recording"
 FIELDS = 5  # before labels and words
@@ -77,6 +78,7 @@ def read(path) -> Iterator[NBest]:
     """Read the texts, a list of one hypothesis a recording; UserError for no plain stm."""
     segments: dict[str, list[tuple[float, list[str]]]] = {}
     channels: dict[str, str] = {}
+    turns: dict[str, list[StmSegment]] = {}
     for where, segment in read_segments(path):
         utt, channel = identifier(segment.recording, where), segment.channel
         if channels.setdefault(utt, channel) != channel:
@@ -89,6 +91,29 @@ def read(path) -> Iterator[NBest]:
                 " of their words are in it; score with sclite, or give Kaldi text of the rest"
             )
         segments.setdefault(utt, []).append((segment.begin, trn.plain(segment.text, where)))
+        turns.setdefault(utt, []).append(segment)
     for utt, parts in segments.items():
         ordered = sorted(parts, key=lambda part: part[0])
-        yield NBest(utt, (Hypothesis(" ".join(word for _, words in ordered for word in words)),))
+        text = " ".join(word for _, words in ordered for word in words)
+        speakers = {turn.speaker for turn in turns[utt]}
+        extra = {SPEAKER: speakers.pop() if len(speakers) == 1 else ""}
+        yield NBest(utt, (Hypothesis(text),), extra=extra)
+    if both := [pair for rows in turns.values() for pair in find_overlaps(rows)]:
+        other = both[0][1]
+        say(
+            f"warning: {path}: {len(both)} segments begin while another speaker has the word (first"
+            f" {other.speaker!r} at {other.begin:g} s of {other.recording!r}): a text in the order"
+            " of time mixes their words, so that right ones count as errors; give each speaker a"
+            " recording of their own, or score by cpWER"
+        )
+
+
+def find_overlaps(turns: Sequence[StmSegment]) -> Iterator[tuple[StmSegment, StmSegment]]:
+    """Yield each segment that begins inside one of another speaker, with that one before it."""
+    last: dict[str, StmSegment] = {}
+    for turn in sorted((turn for turn in turns if turn.text), key=lambda turn: turn.begin):
+        others = (one for who, one in last.items() if who != turn.speaker and one.end > turn.begin)
+        if other := next(others, None):
+            yield other, turn
+        if turn.speaker not in last or last[turn.speaker].end < turn.end:
+            last[turn.speaker] = turn

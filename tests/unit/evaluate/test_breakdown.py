@@ -1,10 +1,18 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from needs import needs
 
 from lmtools.base.errors import UserError
+from lmtools.cli import main
 from lmtools.evaluate.corpus import References
-from lmtools.evaluate.show import count_words, find_namer, name_speaker, split_evaluation
+from lmtools.evaluate.show import count_words, find_namer, split_evaluation
+from lmtools.formats import kaldi_text, read
+from lmtools.formats.kaldi_text import find_speakers
+from lmtools.rescoring.tuning import Crossing
+from lmtools.rescoring.tuning_options import TuningOptions
 
 REFS = {"ann-1": "a b c", "ann-2": "a", "bob_1": "a b c d e f g"}
 METRICS = ["wer", pytest.param("wer:rules=sclite", marks=needs("nist"))]
@@ -15,7 +23,7 @@ HYPS = {"ann-1": "a x c d", "ann-2": "", "bob_1": "a b c d e f"}
 def test_parts_add_up(metric):
     result = References(REFS, metric).evaluate(HYPS)
     for by in ("speaker", "length"):
-        parts = split_evaluation(result, list(REFS), find_namer(by, {}))
+        parts = split_evaluation(result, list(REFS), find_namer(by, {}, REFS))
         assert np.array_equal(sum(part.total for part in parts), result.total)
         assert [part.utterances for part in parts] == [2, 1]
     assert [part.name for part in parts] == ["0-5", "6-10"]
@@ -32,13 +40,108 @@ def test_errors_by_word(metric):
 
 
 def test_speakers(tmp_path):
-    ids = ["sw1_2-3", "a-b_c", "alone", "_x"]
-    assert list(map(name_speaker, ids)) == ["sw1", "a", "alone", "_x"]
     (tmp_path / "utt2spk").write_text("ann-1 s1\nann-2 s2\n")
     namer = find_namer(f"speaker={tmp_path / 'utt2spk'}", {})
     assert namer("ann-2", np.zeros(4)) == "s2"
     with pytest.raises(UserError, match="utt2spk: has no session of 'bob_1'"):
         find_namer(f"session={tmp_path / 'utt2spk'}", {})("bob_1", 0)
+
+
+WHO = [  # ids, speakers that lists name, speakers or why not
+    ("19-198-0001 19-198-0002 26-495-0001 26-496-0001", {}, "19 19 26 26"),
+    ("sw1_2-3 sw1_4-5 sw2-A_1", {}, "sw1 sw1 sw2"),
+    ("p225_001 p225_002", {}, "p225 p225"),
+    ("talk-1", {}, "talk"),
+    ("alone", {}, "alone"),
+    ("BAC009S0002W0122 BAC009S0002W0123 BAC009S0003W0122", {}, None),
+    ("common_voice_en_1 common_voice_en_2 common_voice_de_3", {}, None),
+    ("aB3-x_1 Zk9-y_2 qQ1_z-3 vM4-1_2", {}, None),  # each its own: no speakers that come again
+    ("ann-1 ann-2 alone", {}, None),
+    ("20090114-0900-en_1 20090114-0900-en_2 20090115-0900-en_1", {}, None),
+    ("_x _y", {}, None),
+    ("u1 u2 u3", {"u1": "ann", "u2": "ben", "u3": "ann"}, "ann ben ann"),
+    ("ann-1 ben-1", {"ann-1": "s"}, "no speaker of 'ben-1'"),
+    ("m1 m2", {"m1": "ann", "m2": ""}, "several speakers in 'm2'"),
+]
+
+
+@pytest.mark.parametrize(("ids", "said", "who"), WHO)
+def test_who_speaks(ids, said, who):
+    if who and " in '" not in who and " of '" not in who:
+        assert " ".join(find_speakers(ids.split(), said, "F", "give utt2spk").values()) == who
+        return
+    cause = who or "ids such as .* do not tell who speaks"
+    with pytest.raises(UserError, match=f"F: {cause}; give utt2spk"):
+        find_speakers(ids.split(), said, "F", "give utt2spk")
+
+
+def test_lists_name_speakers(tmp_path, monkeypatch, capsys):
+    """By `speaker` of lists, at the top or in `extra`, and of a manifest; `tune` takes them too."""
+    monkeypatch.chdir(tmp_path)
+    row = '{"utt": "u%d", "ref": "a b", "hyps": [{"text": "a"}], %s}\n'
+    said = ['"speaker": "ann"', '"extra": {"speaker": "ben"}', '"speaker": "ann"']
+    Path("l.jsonl").write_text("".join(row % pair for pair in enumerate(said)))
+    Path("m.json").write_text(
+        "".join(
+            f'{{"id": "u{n}", "text": "a b", "speaker": "{who}"}}\n' for n, who in enumerate("xyx")
+        )
+    )
+    for files, names in (("--hyp l.jsonl", ["ann", "ben"]), ("--ref m.json --hyp l.jsonl", "xy")):
+        assert main(f"evaluate {files} --by speaker --out o.json".split()) == 0
+        parts = json.loads(Path("o.json").read_text())["by speaker"]
+        assert [part["name"] for part in parts] == [*names]
+        assert [part["utterances"] for part in parts] == [2, 1]
+    crossing = Crossing(read("l.jsonl"), TuningOptions(folds="speaker"), None, "l.jsonl")
+    assert crossing.utterances == {"ann": ("u0", "u2"), "ben": ("u1",)}
+
+
+STM = """r1 1 ann 0.0 2.0 a b c
+r1 1 ben 2.0 4.0 d e
+r2 1 ann 0.0 2.0 f g
+"""
+COMMAND = ["evaluate", "--ref", "r.stm", "--by", "speaker", "--out", "o.json", "--hyp"]
+
+
+@needs("nist")
+def test_speakers_of_an_stm_are_speakers(tmp_path, monkeypatch, capsys):
+    """With times by segment, without --glm; without times where each recording has one speaker."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.stm").write_text(STM)
+    words = [("r1", "a x c d e"), ("r2", "f g")]
+    Path("h.ctm").write_text(
+        "".join(
+            f"{recording} 1 {0.75 * place + 0.1:.2f} 0.1 {word}\n"
+            for recording, text in words
+            for place, word in enumerate(text.split())
+        )
+    )
+    assert main([*COMMAND, "h.ctm"]) == 0
+    parts = json.loads(Path("o.json").read_text())["by speaker"]
+    assert [(part["name"], part["utterances"], part["score"]) for part in parts] == [
+        ("ann", 2, 20),
+        ("ben", 1, 0),
+    ]
+    kaldi_text.write({"r1": "a b c d e", "r2": "f"}, "h.txt")
+    assert main([*COMMAND, "h.txt"]) == 1
+    assert "several speakers in 'r1'; give" in capsys.readouterr().err
+    Path("r.stm").write_text(STM.replace("ben", "ann"))
+    assert main([*COMMAND, "h.txt"]) == 0
+    assert [p["name"] for p in json.loads(Path("o.json").read_text())["by speaker"]] == ["ann"]
+
+
+@pytest.mark.parametrize(
+    ("times", "told"), [("0 6 0.2 1", 1), ("0 6 6 7", 0), ("0.2 1 0 6", 1), ("0 2 1.9 3", 1)]
+)
+def test_overlapping_speakers_are_told(tmp_path, capsys, times, told):
+    one, two = times.split()[:2], times.split()[2:]
+    path = tmp_path / "r.stm"
+    path.write_text(f"m 1 ann {' '.join(one)} <NA> a b\nm 1 ben {' '.join(two)} <NA> c\n")
+    list(read(str(path), "stm"))
+    said = capsys.readouterr().err
+    assert said.count("begin while another speaker has the word") == told
+    path.write_text(path.read_text().replace("ben", "ann"))
+    list(read(str(path), "stm"))
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("by", ["label", "colour", "length=3", ""])

@@ -19,6 +19,7 @@ from lmtools.networks.systems import (
     combine_systems,
     join_systems,
     load_vote,
+    order_systems,
     save_vote,
 )
 from lmtools.types import NBest
@@ -76,6 +77,33 @@ def test_tuned_on_references(here, capsys):
     assert "weights of 4 systems for 2" in capsys.readouterr().err
     assert main(["network", "tune", *systems, "--out", "x"]) == 1
     assert "no reference of utterance 'u'; give --ref" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "ordered", "told"),
+    [
+        (
+            "good.dev.txt poor.dev.txt",
+            "poor.test.txt good.test.txt",
+            "good.test.txt poor.test.txt",
+            "by name",
+        ),
+        (
+            "exp/a/dev.json exp/b/dev.json",
+            "b/test.json a/test.json",
+            "a/test.json b/test.json",
+            "by name",
+        ),
+        ("a.txt b.txt", "x.txt y.txt", "x.txt y.txt", "in the order of tuning (a.txt, b.txt)"),
+        ("", "x.txt y.txt", "x.txt y.txt", "in the order of tuning (unnamed)"),
+        ("a.txt a2.txt", "a.txt a.txt", "a.txt a.txt", "in the order of tuning (a.txt, a2.txt)"),
+    ],
+)
+def test_trust_is_of_systems_by_name(known, given, ordered, told):
+    vote = Vote(trust=(2.0, 0.5), systems=tuple(known.split()))
+    paths, (line,) = order_systems(vote, given.split())
+    one, two = paths
+    assert " ".join(paths) == ordered and line == f"trust {told}: {one} 2, {two} 0.5"
 
 
 @pytest.mark.parametrize("method", VOTES)

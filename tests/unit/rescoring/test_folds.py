@@ -87,9 +87,10 @@ def test_every_utterance_is_in_one_fold_whatever_their_order():
 @pytest.mark.parametrize(
     "utterances, plan, speakers, message",
     [
-        (["a-1", "a-2"], BY_SPEAKER, None, "dev: all utterances are of one speaker, 'a'; give"),
-        (["a-1", "b"], BY_SPEAKER, None, "dev: utterance 'b' does not begin with a speaker"),
-        (["a-1", "b"], BY_SPEAKER, {"b": "x"}, "dev: utterance 'a-1' is not in --utt2spk"),
+        (["a-1", "a-2"], BY_SPEAKER, None, "dev: ids such as 'a-1' do not tell who speaks; give"),
+        (["a1-1", "a1-2"], BY_SPEAKER, None, "dev: all utterances are of one speaker, 'a1'; give"),
+        (["a-1", "b"], BY_SPEAKER, None, "dev: ids such as 'b' do not tell who speaks; give the"),
+        (["a-1", "b"], BY_SPEAKER, {"b": "x"}, "dev: no speaker of 'a-1'; give"),
         (["a", "b"], FoldPlan("random", 3), None, "dev: 2 utterances are fewer than 3 folds"),
     ],
 )

@@ -14,7 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.formats import jsonl, scores
-from lmtools.formats.lists import find_sessions
+from lmtools.formats.lists import find_sessions, join_texts
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.rescoring.asking import SessionContext, score_in_context
@@ -254,6 +254,30 @@ def test_sessions(tmp_path):
     ):
         with pytest.raises(UserError, match=cause):
             find_sessions(lists, path)
+
+
+def timed(*starts):
+    """Lists of a session with these starts, u0, u1 .., in the order given."""
+    return [
+        NBest(f"u{place}", (), extra={"session": "s", **({"start": start} if start else {})})
+        for place, start in enumerate(starts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lists", "order"),
+    [
+        (timed("6.20", "0.00", "10.5", "3.4"), [1, 3, 0, 2]),
+        (timed("12", "9.5", "100"), [1, 0, 2]),  # seconds, not text
+        (timed("5", "", "3"), [0, 1, 2]),  # one without: the names, which are in order
+        ([NBest(utt, ()) for utt in ("tea-b", "tea-a")], [0, 1]),  # no times
+    ],
+)
+def test_times_decide_the_order(lists, order):
+    assert find_sessions(lists) == [order]
+    texts = {one.utt: one.utt for one in lists}
+    (joined,) = join_texts(texts, lists).values()
+    assert joined.split() == [lists[place].utt for place in order]
 
 
 def test_ids_sorted_as_text_go_by_their_numbers():

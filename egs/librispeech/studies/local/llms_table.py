@@ -81,7 +81,9 @@ def compare(
 ) -> tuple[float, float | None]:
     """Return p of matched pairs, and of sign flips of speakers if there are some."""
     first, second = (references.evaluate(texts).statistics for texts in (chosen, rival))
-    speakers = [utt.partition("-")[0] for utt in references.refs]
+    speakers = groups and [
+        *kaldi_text.find_speakers(references.refs, None, "refs", "give others").values()
+    ]
     flips = groups and compare_groups(first, second, speakers, "wer", RESAMPLES_SEED).flips_p
     return references.compare(chosen, rival).p, flips if groups else None
 

@@ -113,8 +113,12 @@ def test_damaged_manifests(tmp_path, nemo, row, message):
 def test_segments_of_one_recording(tmp_path, nemo):
     manifest = tmp_path / "dev.json"
     rows = [{"audio_filepath": "a.wav", "offset": offset, "text": "x"} for offset in (0, 2.5)]
+    for some, utts in ((rows, ["a-0", "a-2.5"]), (rows[::-1], ["a-2.5", "a-0"])):
+        manifest.write_text("".join(json.dumps(row) + "\n" for row in some))
+        assert [nbest.utt for nbest in read(nemo, f"nemo:manifest={manifest}")] == utts
+    rows[1]["audio_filepath"] = "b.wav"  # one row a recording: called as the recording
     manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert [nbest.utt for nbest in read(nemo, f"nemo:manifest={manifest}")] == ["a", "a-2.5"]
+    assert [nbest.utt for nbest in read(nemo, f"nemo:manifest={manifest}")] == ["a", "b"]
 
 
 def test_wenet(tmp_path, capsys):
