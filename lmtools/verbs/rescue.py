@@ -198,6 +198,8 @@ def list_lattices(args, given: Mapping[str, str], log: "RunLog") -> dict[str, st
 def find_lattices(args, path: str) -> str | None:
     """Return the format of lattices in `path`; None of lists, which may lie beside lattices."""
     name = NONE
+    if path == "-" or parse_specifier(path):  # which read_set refuses
+        return None
     with contextlib.suppress(UserError):
         name = args.format or LATTICES.detect(path, NONE)
         if not args.format and find_lists(path):
@@ -225,7 +227,9 @@ def tune_graph(args, path: str, form: str) -> list[str]:
     refs = read_texts(ref)
     ids = join_ids(Side(utts, path), Side(refs, ref), "utterances have no reference")
     wanted = {utt: refs[ids[utt]].casefold() for utt in utts}
-    metric = args.metric if isinstance(METRICS[args.metric], ErrorRate) else "wer"
+    metric = "wer" if any(" " in text for text in wanted.values()) else "cer"
+    if args.metric and isinstance(METRICS[args.metric], ErrorRate):
+        metric = args.metric
     rates = {scale: evaluate(wanted, some, metric).score for scale, some in texts.items()}
     return ["--weights", f"am=1,graph={min(rates, key=rates.get)}"]
 
