@@ -22,6 +22,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import Finite, fit
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.edits import align
+from lmtools.text.scripts import split_units
 from lmtools.types import ConfusionNetwork
 
 CLIP = 1e-4  # nearer to 0 and 1 a single word could outweigh a thousand in the cross entropy
@@ -113,7 +114,9 @@ def judge_words(networks: Iterable[ConfusionNetwork], refs: Mapping[str, str]) -
         slots = network.spoken
         right = np.ones(len(slots), dtype=bool)
         words = [slot.chosen for slot in slots]
-        for tag, _, place in align(refs[network.utt].split(), words).edits:
+        letters = split_units(network.text) == words
+        ref = split_units(refs[network.utt]) if letters else refs[network.utt].split()
+        for tag, _, place in align(ref, words).edits:
             if tag != "delete":
                 right[place] = False
         confidences += [slot.confidence for slot in slots]

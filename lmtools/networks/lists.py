@@ -18,10 +18,10 @@ from lmtools.lattice.paths import nbest as best_paths
 from lmtools.networks.confusion import NetworkBuilder, as_lattice, share_out
 from lmtools.networks.files import read_marks
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
-from lmtools.rescoring.features import words as spaced
 from lmtools.rescoring.lists import rescore
 from lmtools.rescoring.risk import PosteriorDoubts, posterior, posterior_scores
 from lmtools.rescoring.weights import Weights
+from lmtools.text.scripts import split_letters
 from lmtools.types import NO_WORD, TOTAL, ConfusionNetwork, Hypothesis, NBest
 
 CHOICES = ("consensus", "best")
@@ -77,6 +77,13 @@ def build_networks(
             yield mark_words(nbest, network) if len(shares) == 1 else network
         except UserError as error:
             raise UserError(f"utterance {nbest.utt!r}: {error}") from None
+
+
+def spaced(hyp: Hypothesis) -> str:
+    """Return the words of a hypothesis with single blanks between; letters where no blanks part
+    words, but if each of its words has a mark.
+    """
+    return " ".join(hyp.text.split()) if read_marks(hyp) else split_letters(hyp.text)
 
 
 def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:

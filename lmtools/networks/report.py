@@ -19,6 +19,7 @@ from lmtools.report.experiment import Experiment
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look, Names
 from lmtools.report.table import Column, Table, decimal, figures, table_of
+from lmtools.text.scripts import split_units
 from lmtools.types import EMPTY, ConfusionNetwork
 
 POSTERIOR, CONFIDENCE = "posteriors", "confidences"  # before calibration and after it
@@ -54,7 +55,7 @@ class WordConfidences:
     def of_text(self, utt: str, text: str) -> list[float] | None:
         """Return the confidence of each word of a text; None where the network has others."""
         network = self.networks.get(utt)
-        if network is None or network.text.split() != text.split():
+        if network is None or split_units(network.text) != split_units(text):
             return None
         return [slot.confidence for slot in network.spoken]
 

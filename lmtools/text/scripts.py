@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
 CHINESE, JAPANESE = "Chinese", "Japanese"
 IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -33,6 +33,14 @@ SIGNS = "".join(c for c in map(chr, range(0xE00, 0x1800)) if unicodedata.categor
 SIGNS += "\u3099\u309a\u302a-\u302f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef"
 UNIT = re.compile(f"[{BLANKLESS}][{SIGNS}]*")
 RUN = re.compile(rf"[{BLANKLESS}{SIGNS}]+")
+# No line begins or ends with these: punctuation, small kana, vowels of Thai and Lao
+CLOSING = (
+    "、。，．：；？！…」』）》〉】〕”’ー々ゝゞぁぃぅぇぉっゃゅょァィゥェォッャュョะาำๆฯະາຳໆ၊။។៕៖"
+)
+OPENING = "「『（《〈【〔“‘เแโใไເແໂໃໄ"
+PART = re.compile(
+    rf"[{OPENING}]*(?:(?![{OPENING}]){UNIT.pattern}|[^\s{BLANKLESS}]+)[{CLOSING}{SIGNS}]*|\S"
+)
 TAIL = re.compile(rf"[{BLANKLESS}{SIGNS}][^\w\s]*$")
 
 LOOKED_AT = 2000  # texts
@@ -51,6 +59,13 @@ def split_units(text: str) -> list[str]:
     return UNIT.sub(r" \g<0> ", text.replace("\u200b", " ")).split()
 
 
+def split_parts(text: str) -> list[str]:
+    """Return the parts of a text between which a line may break: what stands between blanks, and
+    in it letters as of `split_units`, with the signs and punctuation that stay at them.
+    """
+    return text.split() if text.isascii() else PART.findall(text)
+
+
 def split_letters(text: str) -> str:
     """Return the units of a text with single blanks between them."""
     return " ".join(split_units(text))
@@ -63,9 +78,10 @@ def join_characters(text: str) -> str:
 
 def join_texts(texts: Iterable[str]) -> str:
     """Return texts in one line, with a blank where both sides are not of such a script."""
-    texts = [*filter(None, texts)]
-    spaces = (" " * (not is_run_on(*pair)) for pair in pairwise(texts))
-    return "".join(chain.from_iterable(zip(["", *spaces], texts, strict=True)))
+    pairs = pairwise(["", *filter(None, texts)])
+    return "".join(
+        " " * (before > "" and not is_run_on(before, text)) + text for before, text in pairs
+    )
 
 
 def is_run_on(before: str, after: str) -> bool:

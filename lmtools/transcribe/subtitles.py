@@ -10,8 +10,9 @@ import math
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 
+from lmtools.text.scripts import is_run_on, split_parts
 from lmtools.transcribe.timed import TimedText
 
 COLUMNS, LINES = 42, 2  # of a subtitle
@@ -19,7 +20,8 @@ SPEED = 17.0  # columns a second that are read with ease
 LONGEST, SHORTEST = 7.0, 1.0  # seconds of a subtitle
 APART = 0.08  # seconds between two, two frames
 PAUSE = 1.0  # seconds of silence, at which a subtitle ends
-ENDS, HALTS = (".", "?", "!", "…", "。", "？", "！"), (",", ";", ":", "、", "，")
+ENDS, HALTS = tuple(".?!…。？！｡．။។៕"), tuple(",;:、，；：၊៖")
+UNSEEN = {"Mn", "Me", "Cf"}  # categories of letters without a column
 TITLES = {"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "mt.", "vs."}  # no sentence ends with them
 AFTER_HALT, INSIDE = 1.0, 4.0  # what a break costs after a phrase, after any other word
 EACH = 2.0  # what a subtitle costs, so that there are few
@@ -38,7 +40,8 @@ class Cue:
 @dataclass(frozen=True)
 class Unit:
     """What no break divides: a word, or a part of one that is longer than a line; `space`: whether
-    a space goes before it; `last`: whether a segment ends with it.
+    a space goes before it; `last`: whether a segment ends with it, or a phrase, which blanks show
+    where none part words.
     """
 
     start: float
@@ -60,7 +63,8 @@ class Unit:
 
 def lay_out(segments: Sequence[TimedText], duration: float) -> list[Cue]:
     """Return the subtitles of a recording, none of which overlaps another."""
-    units = [unit for segment in segments for unit in list_units(segment)]
+    before = ["", *(segment.text for segment in segments)]
+    units = list(chain.from_iterable(map(list_units, segments, before)))
     layout, cues = Layout(units), []
     for first, end in layout.choose_breaks():
         place = layout.find_break(first, end)
@@ -69,20 +73,38 @@ def lay_out(segments: Sequence[TimedText], duration: float) -> list[Cue]:
     return list(give_time(cues, duration))
 
 
-def list_units(segment: TimedText) -> Iterator[Unit]:
-    """Yield the words of a segment, long ones in parts; without words, shares of its time."""
+def list_units(segment: TimedText, before: str = "") -> Iterator[Unit]:
+    """Yield the words of a segment, long ones in parts, with the blanks of its text, `before` which
+    another stands; without words, shares of its time.
+    """
     words = segment.words or tuple(share_time(segment))
+    texts = [word.text if isinstance(word, Unit) else word.word for word in words]
+    spaces = [not is_run_on(before, segment.text), *find_blanks(texts, segment.text)]
     for place, word in enumerate(words):
-        parts = list(divide(word.text if isinstance(word, Unit) else word.word))
+        parts = list(divide(texts[place]))
         step = (word.end - word.start) / max(len(parts), 1)
         for number, part in enumerate(parts):
             start = word.start + number * step
-            last = place == len(words) - 1 and number == len(parts) - 1
-            yield Unit(start, start + step, part, space=number == 0, last=last)
+            last = place == len(words) - 1 or (spaces[place + 1] and is_run_on(part, part))
+            space, last = spaces[place] and number == 0, last and number == len(parts) - 1
+            yield Unit(start, start + step, part, space=space, last=last)
+
+
+def find_blanks(words: Sequence[str], text: str) -> Iterator[bool]:
+    """Yield whether a blank stands before each word of a text but the first, as far as the text has
+    the words, else as their script is written.
+    """
+    end = 0
+    for before, word in zip(["", *words], words, strict=False):
+        place = text.find(word, end)
+        between = text[end:place] if place >= 0 else "?"
+        if before:
+            yield not is_run_on(before, word) if between.strip() else bool(between)
+        end = max(end, place + len(word))
 
 
 def share_time(segment: TimedText) -> Iterator[Unit]:
-    texts = segment.text.split()
+    texts = split_parts(segment.text)
     step = (segment.end - segment.start) / max(sum(map(len, texts)), 1)
     start = segment.start
     for text in texts:
@@ -93,7 +115,8 @@ def share_time(segment: TimedText) -> Iterator[Unit]:
 def divide(word: str) -> Iterator[str]:
     """Yield parts of a word, each of a line at most."""
     part = ""
-    for letter in word:
+    letters = ([one] if width(one) <= COLUMNS else one for one in split_parts(word))
+    for letter in chain.from_iterable(letters):
         if width(part + letter) > COLUMNS:
             yield part
             part = ""
@@ -103,10 +126,11 @@ def divide(word: str) -> Iterator[str]:
 
 
 def width(text: str) -> int:
-    """Return the columns that a text takes, wide letters two."""
+    """Return the columns that a text takes, wide letters two, signs above and below none."""
     if text.isascii():
         return len(text)
-    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
+    seen = [letter for letter in text if unicodedata.category(letter) not in UNSEEN]
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in seen)
 
 
 class Layout:

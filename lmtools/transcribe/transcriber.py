@@ -15,6 +15,7 @@ import numpy as np
 from lmtools.api.lm import LM
 from lmtools.base.doors import HOME, open_door
 from lmtools.base.errors import UserError, one_line
+from lmtools.text.scripts import split_units
 from lmtools.transcribe.second import WRITING, SecondPass, find_english, share_confidence
 from lmtools.transcribe.timed import TimedText, TimedWord, find_changes
 from lmtools.transcribe.transcript import Transcript
@@ -165,9 +166,9 @@ class Transcriber:
     def mark_words(self, timed: list[tuple], first: str, best: NBest | None) -> Iterator[TimedWord]:
         """Yield words (word, start, end, probability) with what the second pass says of them."""
         normalise = self.second.normalise
-        spoken = [normalise(word).split() for word, *_ in timed]
+        spoken = [split_units(normalise(word)) for word, *_ in timed]
         flat = [word for some in spoken for word in some]
-        changes = list(find_changes(normalise(first).split(), flat))
+        changes = list(find_changes(split_units(normalise(first)), flat))
         shares = share_confidence(best) if best is not None else []
         shares = shares if [word for word, _ in shares] == flat else []
         at = 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lmtools.base.errors import UserError
+from lmtools.text.scripts import join_texts
 from lmtools.transcribe.subtitles import lay_out
 from lmtools.transcribe.timed import TimedText, TimedWord
 
@@ -44,7 +45,7 @@ class Transcript:
     @property
     def text(self) -> str:
         """Return the whole text in one line."""
-        return " ".join(segment.text for segment in self.segments)
+        return join_texts(segment.text for segment in self.segments)
 
     @property
     def words(self) -> list[TimedWord]:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -57,6 +58,48 @@ def test_a_title_is_no_end_of_a_sentence():
     words = [TimedWord(n / 3, n / 3 + 0.3, word, 1) for n, word in enumerate(text.split())]
     made = lay_out([TimedText(0, 6, text, "", words)], 9)
     assert not any(line.endswith("Mr.") for cue in made for line in cue.text.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "cut"),
+    [
+        (["我们明天去海边，", "船很小。"], "我们 明天 去 海边，|船 很 小。"),
+        (["昨日はABC商事で", "カメラを 買った"], "昨日 は ABC 商事 で|カメラ を 買った"),
+        (["เราจะไป ทะเล", "พรุ่งนี้"], "เรา จะ ไป ทะเล|พรุ่งนี้"),
+        (["မိုးရွာတယ်။ ကောင်းတယ်"], "မိုး ရွာ တယ်။ ကောင်း တယ်"),
+        (["go to 海边 OK", "好的"], "go to 海边 OK|好的"),
+        (["오늘은 날씨가", "좋아요"], "오늘은 날씨가|좋아요"),
+        (["今天去海边看日出，船很小。"], ""),
+    ],
+)
+def test_blanks_are_those_of_the_text(texts, cut):
+    words = [
+        [TimedWord(n + k / 10, n + k / 10 + 0.1, word, 0.9) for k, word in enumerate(some.split())]
+        for n, some in enumerate(cut.split("|"))
+    ]
+    pairs = zip(texts, words, strict=True)
+    segments = [TimedText(n, n + 1, text, text, some) for n, (text, some) in enumerate(pairs)]
+    whole = Transcript("", 9, tuple(segments)).text
+    cues = lay_out(segments, 9)
+    assert whole == (" " if whole[0] in "go오" else "").join(texts)
+    assert [cue.text for cue in cues] == [whole]
+
+
+def test_lines_break_where_letters_may_part():
+    """Twenty-one wide letters a line; no line begins with a comma, or cuts a letter from signs."""
+    for text in (
+        "今天我们去海边看日出，" * 9,
+        "「そうですか」と彼は言った。" * 9,
+        "ที่นี่ เขากินข้าว" * 20,
+    ):
+        lines = [
+            line
+            for cue in lay_out([TimedText(0, 60, text, text)], 60)
+            for line in cue.text.split("\n")
+        ]
+        assert len(lines) > 3 and max(map(width, lines)) <= COLUMNS
+        assert not any(unicodedata.combining(line[0]) or line[0] in "，。」ๆา" for line in lines)
+    assert width("ที่นี่") == 3 and width("字ＡｱA") == 6
 
 
 @pytest.mark.parametrize("form", ["srt", "vtt"])
