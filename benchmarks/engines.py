@@ -206,7 +206,7 @@ def write_exports(home: Path, engines: Sequence[Engine]) -> dict[str, str]:
     lacking = {}
     for form in sorted({engine.form for engine in engines if engine.form}):
         try:
-            load(FORMS[form])(str(home / "lm"), str(home / form))
+            load(FORMS[form][0])(str(home / "lm"), str(home / form))
         except UserError as error:
             lacking[form] = str(error)
     return lacking

@@ -40,7 +40,7 @@ OURS = {  # engine, precision and rows that are asked for
 def load_ways(home: Path) -> dict:
     """Return functions of a list of one text by name."""
     for form in ("onnx", "ct2"):
-        load(FORMS[form])(str(home / "lm"), str(home / form))
+        load(FORMS[form][0])(str(home / "lm"), str(home / form))
     ways = {PEER: load_onnxruntime(Load(home, "float32", 1, 1))}
     for precision in ("float32", "int8"):
         ways[f"CTranslate2 {precision}"] = load_ctranslate2(Load(home, precision, 1, 1))

@@ -71,6 +71,7 @@ def load_kind(spec: LMSpec, computing: Computing) -> Scorer:
     try:
         return find_loader(spec.lm)(spec, computing)
     except ImportError as error:
+        check_packages(spec.lm)  # whose extra brings all that the kind needs
         raise explain_missing(error, f"{spec.lm}:") from None
 
 

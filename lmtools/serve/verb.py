@@ -80,7 +80,7 @@ def run(args):
     try:
         from lmtools.serve.server import Service, serve
     except ImportError as error:
-        raise explain_missing(error, "lmtools serve", "use --nbest -") from None
+        raise explain_missing(error, otherwise="use --nbest -") from None
     scorers, transcriber = None, None
     if args.asr:
         loaded = {name: LM(spec, computing) for name, spec in specs.items()}

@@ -117,10 +117,12 @@ def tell_remedy(home: Path, extra: str) -> str:
     return f"{home.parent}/env/bin/python -m pip install '{wheel}[{extra}]'"
 
 
-BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf"}
+BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf", "h11": "serve"}
 
 HIDING = """\
-import sys
+import importlib.util, sys
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name in {names} else find(name, *more)
 class Hiding:
     def find_spec(name, path=None, target=None):
         if name.partition(".")[0] in {names}:
@@ -173,18 +175,22 @@ def test_a_neural_model_says_what_brings_it(base, models):
     assert base(str(program), program="python") == message
 
 
-LINES = (
-    "train --conf c.yaml --train t --valid t --out o",
-    "embed --lm lm --text base.text --out o.npz",
-    "translate --lm lm --source base.text --out o.jsonl",
-    "export --lm lm --to onnx --out o",
-)
+LINES = {
+    "train --conf c.yaml --train t --valid t --out o": "this needs the package torch",
+    "embed --lm lm --text base.text --out o.npz": "this needs the package torch",
+    "translate --lm lm --source base.text --out o.jsonl": "this needs the package torch",
+    "export --lm lm --to hf --out o": "--to hf: needs the package transformers",
+    "score --nbest copy.jsonl --lm hf:lm --out o": "hf:lm: needs the package transformers",
+    "serve --lm lm=base-lm --weights base.json": "this needs the package h11",
+}
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_verb_beyond_the_base_says_what_brings_it(base, line):
-    message = f"lmtools {line.split()[0]}: this needs the package torch"
-    assert base(line, 1) == f"{message}; {tell_remedy(base.home, 'neural')}\n"
+    (base.home / "lm").mkdir(exist_ok=True)
+    extra = BEYOND[LINES[line].split()[-1]]
+    told = f"lmtools {line.split()[0]}: {LINES[line]}; {tell_remedy(base.home, extra)}"
+    assert base(line, 1).removesuffix(", or use --nbest -\n").rstrip("\n") == told
 
 
 def test_extras_bring_what_messages_name(lmtools):

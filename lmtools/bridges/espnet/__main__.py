@@ -5,10 +5,14 @@ they can load it.
 import argparse
 import sys
 
-from lmtools.base.errors import UserError, one_line
+from lmtools.base.errors import UserError, explain_missing, one_line
 from lmtools.base.log import say
 from lmtools.base.specs import find_model
-from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model, read_tokens
+
+try:
+    from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model, read_tokens
+except ImportError as error:  # torch
+    sys.exit(f"lmtools.bridges.espnet: {one_line(explain_missing(error))}")
 
 USAGE = f"""python -m lmtools.bridges.espnet export --lm DIR --token-list F --out OUT
        python -m lmtools.bridges.espnet asr_inference --lm_train_config OUT/{CONFIG} \\

@@ -5,21 +5,22 @@ A form names a function (directory of a model, directory to write) -> what to sa
 what its model card says, too.
 """
 
+import importlib.util
 from pathlib import Path
 
 from lmtools.base.atomic import hold_lock
 from lmtools.base.doors import load
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.specs import find_model
 from lmtools.ngram.model import is_ngram
 
-FORMS = {
-    "arpa": "lmtools.bridges.export.ngrams:write_arpa",
-    "arpa-nemo": "lmtools.bridges.export.ngrams:write_characters",
-    "ct2": "lmtools.bridges.export.ct2:write_ct2",
-    "fst": "lmtools.bridges.export.ngrams:write_fst",
-    "hf": "lmtools.bridges.export.huggingface:write_huggingface",
-    "onnx": "lmtools.bridges.export.onnx:write_onnx",
+FORMS = {  # and the package that each needs
+    "arpa": ("lmtools.bridges.export.ngrams:write_arpa", "numpy"),
+    "arpa-nemo": ("lmtools.bridges.export.ngrams:write_characters", "numpy"),
+    "ct2": ("lmtools.bridges.export.ct2:write_ct2", "ctranslate2"),
+    "fst": ("lmtools.bridges.export.ngrams:write_fst", "numpy"),
+    "hf": ("lmtools.bridges.export.huggingface:write_huggingface", "transformers"),
+    "onnx": ("lmtools.bridges.export.onnx:write_onnx", "onnx"),
 }
 
 NGRAM_FORMS = ("arpa", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
@@ -52,5 +53,8 @@ def run(args):
         raise UserError(f"{lm}: is one file; give the directory of lmtools ngram or train")
     if args.to not in NGRAM_FORMS and is_ngram(lm):
         raise UserError(f"{lm}: is an n-gram model; use --to arpa or fst")
+    place, package = FORMS[args.to]
+    if importlib.util.find_spec(package) is None:
+        raise explain_missing(ImportError(name=package), f"--to {args.to}:")
     with hold_lock(args.out):
-        print(load(FORMS[args.to])(lm, args.out, **given))
+        print(load(place)(lm, args.out, **given))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lmtools.base.atomic import atomic_directory
-from lmtools.base.errors import UserError, explain_missing
+from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import Softmax
@@ -56,10 +56,8 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 
 def make_spec(lm: LanguageModel, vocabulary):
-    try:
-        from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
-    except ImportError as error:
-        raise explain_missing(error, "--to ct2:") from None
+    from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
+
     trunk, config = lm.trunk, lm.trunk.config
     spec = TransformerDecoderModelSpec.from_config(
         config.layers + 1,  # the last is the head

@@ -22,7 +22,7 @@ from torch import nn
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.config import as_tree
-from lmtools.base.errors import UserError, explain_missing
+from lmtools.base.errors import UserError
 from lmtools.bridges.export.onnx import replace_convolutions
 from lmtools.models.checkpoint import load_model
 from lmtools.models.lm import LanguageModel
@@ -48,11 +48,8 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
     """Write the model in `directory` as transformers' directory `out`; what to say of it. The model
     card says `licence` and `corpus` (the training text). UserError for what no class computes.
     """
-    try:
-        import transformers
+    import transformers
 
-    except ImportError as error:
-        raise explain_missing(error, "--to hf:") from None
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
     custom = lm.settings.model not in BERT or lm.settings.architecture.norm != "post"

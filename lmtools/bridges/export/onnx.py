@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.atomic import atomic_directory
-from lmtools.base.errors import UserError, explain_missing
+from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model, model_hash
 from lmtools.models.convolution import GatedConvolution
 from lmtools.models.lm import LanguageModel
@@ -92,10 +92,8 @@ def write_onnx(directory: str, out: str) -> str:
     """Write the model in `directory` as `out`/model.onnx (see SentenceScores: x, x_lens to nll,
     log_prob), with `out`/subword; what to say of it. UserError for models without a graph.
     """
-    try:
-        import onnx
-    except ImportError as error:
-        raise explain_missing(error, "--to onnx:") from None
+    import onnx
+
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
     metadata = {
