@@ -99,7 +99,7 @@ def test_lines_break_where_letters_may_part():
         ]
         assert len(lines) > 3 and max(map(width, lines)) <= COLUMNS
         assert not any(unicodedata.combining(line[0]) or line[0] in "，。」ๆา" for line in lines)
-    assert width("ที่นี่") == 3 and width("字ＡｱA") == 6
+    assert width("ที่นี่") == 2 and width("字ＡｱA") == 6
 
 
 @pytest.mark.parametrize("form", ["srt", "vtt"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import wave
 from pathlib import Path
+from types import SimpleNamespace
 
 import fake_listener
 import numpy as np
@@ -17,8 +18,10 @@ import lmtools
 from lmtools.cli import main
 from lmtools.decode import recognisers
 from lmtools.ears import listening
+from lmtools.text.normaliser import parse_normaliser
 from lmtools.transcribe import transcriber
 from lmtools.transcribe.second import SecondPass
+from lmtools.types import NBest
 
 pytest.importorskip("av", reason="av is not installed (pip install -e '.[asr]')")
 TESTS = Path(__file__).parents[2]
@@ -236,3 +239,16 @@ def test_what_is_wrong_is_said_before_any_sound_is_heard(home, words, error, mon
     said = capsys.readouterr().err.strip().splitlines()
     assert error in said[-1] and said[-1].startswith("lmtools transcribe: ")
     assert not Path("o").exists()
+
+
+@pytest.mark.parametrize("other", ["飴", "雪"])
+def test_changed_words_are_found_by_letters(other):
+    """Words as the recogniser gives them, which no blank parts in its texts."""
+    own = transcriber.Transcriber.__new__(transcriber.Transcriber)
+    own.second = SimpleNamespace(normalise=parse_normaliser("librispeech"))
+    timed = [(word, n, n + 1, 0.9) for n, word in enumerate(["昨日", "は", "雨。"])]
+    best = NBest.of("u", ["昨日は雨", f"昨日は{other}"], total=[-1.0, -1.5])
+    for first, changed in (("昨日は雨。", False), (f"昨日は{other}。", True)):
+        words = list(own.mark_words(timed, first, best))
+        assert [word.changed for word in words] == [False, False, changed]
+        assert [word.confidence for word in words] == [1, 1, pytest.approx(0.6225, abs=1e-4)]
