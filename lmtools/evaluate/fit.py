@@ -15,6 +15,7 @@ from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import NORMALISERS
 from lmtools.text.scripts import CHINESE, JAPANESE, find_spacing, split_units
 from lmtools.text.unify import UNIFIERS, unifier
+from lmtools.text.unknown import doubt_pieces
 
 SAMPLE, DEPTH = 200, 10  # utterances, evenly from all, and hypotheses of each
 ENOUGH, SOME = 5, 20  # utterances, and words of all references, from which anything is said
@@ -27,6 +28,7 @@ HOPELESS = 95.0  # whatever it is against others
 APART = 0.5  # of the utterances of LONG reference words and more
 LONG = 3
 BARE = unifier(UNIFIERS)
+UNIFY = "add --unify pieces to evaluate, or lmtools convert --unify pieces LISTS NEW"
 REMEDY = "compare a few by eye: other ids, set, order or language?"
 DECIDED = 10  # lists that say something
 RISING = 0.6  # of the lists, in which costs grow from the first hypothesis to the last
@@ -156,7 +158,11 @@ OF_CHARACTERS = "cer", "cer:blanks=no"  # the metric that blanks matter to, and 
 
 
 def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source) -> Iterator[str]:
-    """Yield a warning about a metric that does not fit how texts of `source` are written."""
+    """Yield a warning about a metric that does not fit how texts of `source` are written, and about
+    pieces in the place of words.
+    """
+    refs, hyps = list(refs), list(hyps)
+    yield from doubt_pieces(source, [*refs[:SAMPLE], *hyps[:SAMPLE]], UNIFY)
     sides = [side for side in (find_spacing(refs), find_spacing(hyps)) if side.language]
     bare = next((side.language for side in sides if side.bare), None)
     name, title = find_metric(metric)[0], METRICS[metric].title

@@ -18,7 +18,7 @@ from lmtools.formats.texts import read_sentences
 from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.texts import TextScores, open_cache, score_texts
-from lmtools.text.unknown import LOOKED_AT, describe_unknown
+from lmtools.text.unknown import LOOKED_AT, describe_unknown, doubt_pieces
 from lmtools.types import NBest
 
 if TYPE_CHECKING:
@@ -202,6 +202,10 @@ def warn_scored(path, texts, counts: tuple[int, int], scorer: Scorer, lists: boo
 def doubt_scored(
     path, texts: Iterable[str], counts: tuple[int, int], scorer: Scorer, lists: bool = False
 ) -> Iterator[str]:
-    """Yield the line of `describe_unknown` on `counts` of tokens of `texts` from `path`."""
+    """Yield the line of `describe_unknown` on `counts` of tokens of `texts` from `path`, after that
+    of pieces in lists.
+    """
+    texts = list(texts)
+    yield from doubt_pieces(path, texts if lists else ())
     read = {"texts": map(scorer.normalise, texts), "known": scorer.knows, "lists": lists}
     yield from describe_unknown(path, *counts, scorer.spec.lm, **read)

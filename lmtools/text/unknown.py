@@ -44,6 +44,10 @@ KINDS = {
     "parts of speech": (r"(\S+/[A-Z$]+ ?)+", "sed 's,/[A-Z$]*,,g'"),
 }
 FEW, MOST = 20, 0.9  # lines that say something, and the share of them that are of a kind
+# Marks of subword-nmt, SentencePiece and BERT, and the share of words from which they are meant
+PIECE = re.compile(r"\S+@@|(?:▁|##)\w\S*")
+MEANT = 0.01
+JOINED = "lmtools convert --unify pieces LISTS NEW"
 
 
 def doubt_text(path, lines: Iterable[str]) -> Iterator[str]:
@@ -55,7 +59,21 @@ def doubt_text(path, lines: Iterable[str]) -> Iterator[str]:
                 f"warning: {path}: its lines have {kind} ({lines[0][:30]!r}), which a model learns"
                 f" as words; {command} {shlex.quote(str(path))} > NEW takes them away"
             )
-            return
+            break
+    yield from doubt_pieces(path, lines, f"utils/unify.py pieces < {shlex.quote(str(path))} > NEW")
+
+
+def doubt_pieces(path, texts: Iterable[str], remedy: str = JOINED) -> Iterator[str]:
+    """Yield a warning where words of the first texts are pieces of words, with what joins them."""
+    words = [word for text in itertools.islice(texts, LOOKED_AT // 10) for word in text.split()]
+    pieces = list(filter(is_piece, words))
+    if len(pieces) > 1 and len(pieces) > MEANT * len(words):
+        share = f"{len(pieces) / len(words):.0%} of its words are pieces ({pieces[0]!r})"
+        yield f"warning: {path}: {share}, which count as words here; join them: {remedy}"
+
+
+def is_piece(word: str) -> bool:
+    return PIECE.fullmatch(word) is not None
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from lmtools.text.corpus import (
 )
 from lmtools.text.overlap import JudgedSentences, Overlap, write_others
 from lmtools.text.subword import load_subword
-from lmtools.text.unknown import warn_unknown
+from lmtools.text.unknown import doubt_pieces, warn_unknown
 from lmtools.verbs.numbers import size
 from lmtools.verbs.options import SEVERAL_TEXTS
 from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
@@ -184,6 +184,8 @@ def describe(corpus: Corpus, out: str, text, source, kaldi: bool, subword: str) 
     header, texts, model = corpus.header, [*text, *source], corpus.subword
     unknown = 100 * header.unknown / header.tokens
     lines = (" ".join(line.split()[1:]) if kaldi else line for line in read_again(texts))
+    for path in texts:
+        say_lines(doubt_pieces(path, read_again([path]), f"utils/unify.py pieces < {path} > NEW"))
     warn_unknown(
         text[0],
         header.unknown,

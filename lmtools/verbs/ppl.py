@@ -13,7 +13,7 @@ from lmtools.score import load
 from lmtools.score.lists import warn_scored
 from lmtools.score.ppl import mixture_perplexity, perplexity
 from lmtools.text.blocks import read_text
-from lmtools.text.unknown import MANY
+from lmtools.text.unknown import MANY, doubt_pieces
 from lmtools.verbs.experiment import split_lms
 from lmtools.verbs.numbers import amount, positive
 from lmtools.verbs.options import COMPUTING
@@ -65,6 +65,7 @@ def measure(args):
         else (line for _, line in read_text(args.text))
     )
     texts = keep_sentences(lines, args.text)
+    say_lines(doubt_pieces(args.text, texts, f"utils/unify.py pieces < {args.text} > NEW"))
     specs, computing = list(map(LMSpec.parse, args.lm)), fill(Computing, args)
     for spec in specs:
         if spec.normalise != "full":

@@ -19,6 +19,8 @@ from lmtools.score.selection import (
     read_lines,
     select_lines,
 )
+from lmtools.text.blocks import read_again
+from lmtools.text.unknown import doubt_text
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING
@@ -66,6 +68,8 @@ def run(args):
         args.refuse("give --in-domain TEXT, or --lm DIR and --general DIR")
     if "-" in args.pool and args.in_domain:
         raise UserError("--pool -: is read twice with --in-domain; write it to a file")
+    for path in filter("-".__ne__, [*(args.in_domain or ()), *args.pool]):
+        say_lines(doubt_text(path, read_again([path])))
     computing = fill(Computing, args)
     # beside the output the next run sweeps away what a kill leaves
     beside = not is_stream(args.out) and workplace(Path(os.path.realpath(args.out)))

@@ -135,3 +135,41 @@ def test_mistakes_of_other_verbs(place, monkeypatch, capsys):
     status, said = call(f"{rescore} /dev/stdout")
     assert status == 0 and said.count("ann-2-") == 30
     assert Path("o").exists()
+
+
+CUT = {"bpe": "{0}@@ {1} ", "spm": "▁{0} {1} ", "bert": "{0} ##{1} "}
+READERS = (
+    "ngram --text cut.txt --order 2 --out cut-lm", "ppl --lm cut-lm --text cut.txt",
+    "evaluate --plain --ref cut.txt --hyp cut.txt --metric bleu", "evaluate --hyp cut.jsonl",
+    "tune --nbest cut.jsonl --out w", "score --nbest cut.jsonl --lm cut-lm --out s",
+    "select --in-domain cut.txt --pool cut.txt --keep 2 --out few",
+    "subword --text cut.txt --type word --out cut-words",
+    "corpus --text cut.txt --subword cut-words --out c.bin",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", CUT)
+def test_pieces_are_told_wherever_text_is_read(tmp_path, monkeypatch, capsys, form):
+    monkeypatch.chdir(tmp_path)
+    marked = lambda text: "".join(CUT[form].format(w[:1], w[1:] or "x") for w in text.split())  # noqa: E731
+    Path("cut.txt").write_text("".join(f"{marked(line)}\n" for line in sentences(30, 5)))
+    cut = [
+        replace(n, ref=marked(n.ref), hyps=tuple(replace(h, text=marked(h.text)) for h in n.hyps))
+        for n in lists(25, 4)
+    ]
+    jsonl.write(cut, "cut.jsonl")
+    for call in READERS:
+        assert (
+            main([*call.split(), "--normaliser", "none"] if "ngram" in call else call.split()) == 0
+        )
+        printed = capsys.readouterr().err
+        assert " of its words are pieces (" in printed
+        assert "unify.py pieces < " in printed or "--unify pieces LISTS NEW" in printed
+    words = dict.fromkeys(word for line in cut for word in line.ref.split())
+    Path("tokens.txt").write_text("".join(f"{word} {i}\n" for i, word in enumerate(words)))
+    assert main(["subword", "--model", "tokens.txt", "--out", "adopted"]) == 1
+    assert "tokens.txt: a list of pieces (" in capsys.readouterr().err
+    assert not Path("adopted").exists()
+    lines = sentences(30, 5)
+    Path("cut.txt").write_text("".join(f"{line} c@t {line}\n" for line in lines))
+    assert main(READERS[0].split()) == 0 and "pieces" not in capsys.readouterr().err

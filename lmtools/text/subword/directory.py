@@ -19,6 +19,7 @@ from lmtools.text.subword.base import DESCRIPTION, SPECIALS, UNK, LeftOut, Subwo
 from lmtools.text.subword.lists import Char, Word
 from lmtools.text.subword.sentences import BpePieces, UnigramPieces, scheme_of
 from lmtools.text.subword.spelled import Spelled
+from lmtools.text.unknown import is_piece
 
 
 class ForeignPieces(Subword):
@@ -80,6 +81,7 @@ class ForeignPieces(Subword):
 
 # No words: sentence marks, the empty word, the unknown word, silence and back-off of other
 # toolkits. All else, <SPOKEN_NOISE> too, is one.
+PIECES = 0.05  # of a list: more are not of words
 MARKS = frozenset((*SPECIALS, "<eps>", "<sb>", "<UNK>", "!SIL", "!SENT_START", "!SENT_END", "#0"))
 SUBWORDS: dict[str, type[Subword]] = {
     kind.scheme: kind for kind in (BpePieces, UnigramPieces, Word, Char)
@@ -101,7 +103,13 @@ def adopt_word_list(
     the line.
     """
     words: dict[str, int] = {}
-    for word, count in pair_counts(read_rows(content, path)):
+    rows = list(pair_counts(read_rows(content, path)))
+    if len(pieces := [word for word, _ in rows if is_piece(word)]) > PIECES * len(rows):
+        raise UserError(
+            f"{path}: a list of pieces ({pieces[0]!r}), which are no words; give the SentencePiece"
+            " .model that has them, or learn pieces: lmtools subword --text TEXT --type bpe"
+        )
+    for word, count in rows:
         form = normaliser(word) if word not in MARKS else ""
         if form and " " not in form and form not in SPECIALS:
             words[form] = words.get(form, 0) + count
