@@ -137,6 +137,9 @@ class Settings:
     output: dict = field(default_factory=dict)  # of the criterion: its noise, samples, cutoffs ...
     optim: Optim = Optim()
     batch: Batch = Batch(sentences=64)
+    # batches that make one step, whose gradients are summed one batch after the other: a step of
+    # accumulate x batch that needs the memory of one batch
+    accumulate: Count = field(default=1, metadata=LATE)
     epochs: Count = 10
     steps: Count | None = None  # overrides epochs
     seed: Annotated[int, Meta(ge=0, lt=2**63)] = 1
@@ -179,6 +182,12 @@ class Settings:
                 f"lists.loss: not for objective {self.objective}; take a model of objective causal,"
                 " autoencoding or masked"
             )
+
+    @property
+    def step_batch(self) -> Batch:
+        """Return the size of what makes a step."""
+        sizes = {name: size and size * self.accumulate for name, size in vars(self.batch).items()}
+        return Batch(**sizes)
 
     @property
     def architecture(self):

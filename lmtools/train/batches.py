@@ -12,10 +12,11 @@ from torch import Tensor
 from lmtools.base.batching import cut_batches
 from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import Examples
 from lmtools.models.settings import Batch
 from lmtools.text.corpus import Corpus, CorpusFile
 from lmtools.text.subword.spelled import SampledCuts
-from lmtools.train.parallel import World
+from lmtools.train.parallel import World, take_share
 
 
 class Segments:
@@ -118,21 +119,23 @@ class Sentences:
         """Return the tokens of a batch (spelled: words; pairs: those of the longer side)."""
         return int(chosen.segments.widths[chosen.indices].sum())
 
-    def loss(
-        self,
-        lm: LanguageModel,
-        chosen: Chosen,
-        generator: np.random.Generator,
-        device: torch.device,
-    ) -> tuple[Tensor, int]:
-        """Return the summed loss of this process's share of a batch and its number of targets."""
+    def parts(
+        self, lm: LanguageModel, chosen: Chosen, generator: np.random.Generator
+    ) -> list[tuple[Examples, int]]:
+        """Return this process's share of a batch in the parts that go through the model one after
+        the other, none of them empty, and the number of targets of each.
+        """
         sentences = chosen.segments.batch(chosen.indices)
         if self.cuts:
             sentences = [self.cuts.draw(sentence, generator) for sentence in sentences]
         share = self.world.share(lm.objective.training(sentences, generator, lm.size))
-        if not len(share.targets):  # fewer sentences than processes
-            return torch.zeros((), device=device), 0
-        return lm(share.to(device))
+        count = lm.settings.accumulate
+        parts = [take_share(share, number, count) for number in range(count)]
+        return [(part, len(part.targets)) for part in parts if len(part.targets)]
+
+    def loss(self, lm: LanguageModel, part: Examples, device: torch.device) -> Tensor:
+        """Return the summed loss of a part."""
+        return lm(part.to(device))[0]
 
     def place(self, step: int) -> str:
         segments, indices = self.at(step)

@@ -135,7 +135,7 @@ class ListBatches:
 
     def __init__(self, file: ListFile, plan, seed: int, world: World, lm: LanguageModel):
         self.file, self.seed, self.world = file, seed, world
-        self.settings, self.batch = plan.settings.lists, plan.settings.batch
+        self.settings, self.batch = plan.settings.lists, plan.settings.step_batch
         self.longest, self.boundary = lm.longest, lm.objective.boundary
         self.learning = file is plan.train
         if self.learning:  # of equal errors nothing can be learnt
@@ -170,31 +170,36 @@ class ListBatches:
         utts = [self.file.utts[self.numbers[i]] for i in self.at(step)[:8]]
         return f"lists of {', '.join(utts)}{' ...' if len(self.at(step)) > 8 else ''}"
 
-    def loss(
-        self,
-        lm: LanguageModel,
-        chosen: np.ndarray,
-        generator: np.random.Generator,
-        device: torch.device,
-    ) -> tuple[Tensor, int]:
-        """Return the summed loss of this process's share of a batch and its number of lists;
-        without gradients the errors of those that win and the words of their references.
+    def parts(
+        self, lm: LanguageModel, chosen: np.ndarray, generator: np.random.Generator
+    ) -> list[tuple[list[Errors], int]]:
+        """Return this process's share of a batch in the parts that go through the model one after
+        the other, none of them empty, and the number of lists of each; without gradients the words
+        of their references.
         """
-        base = int(generator.integers(1 << 62))
+        base, count = int(generator.integers(1 << 62)), lm.settings.accumulate
         numbers = [self.numbers[i] for i in chosen[self.world.rank :: self.world.size]]
-        lists = [self.file.lists[n] for n in numbers]
-        if torch.is_grad_enabled():
-            drawn = ((n, np.random.default_rng([base, n])) for n in numbers)
-            lists = [row for n, draw in drawn for row in self.augment(n, draw)]
-        if not lists:  # fewer lists than processes
-            return torch.zeros((), device=device), 0
-        scores = self.score(lm, lists, device)
-        totals, errors = pad(lists, scores * self.settings.scale)
+        parts = [part for first in range(count) if (part := numbers[first::count])]
+        if not torch.is_grad_enabled():
+            rows = ([self.file.lists[n] for n in part] for part in parts)
+            return [
+                (row, int(self.file.words[part].sum()))
+                for row, part in zip(rows, parts, strict=True)
+            ]
+        lists = [
+            [row for n in part for row in self.augment(n, np.random.default_rng([base, n]))]
+            for part in parts
+        ]
+        return [(part, len(part)) for part in lists]
+
+    def loss(self, lm: LanguageModel, part: Sequence[Errors], device: torch.device) -> Tensor:
+        """Return the summed loss of a part; without gradients the errors of those that win."""
+        totals, errors = pad(part, self.score(lm, part, device) * self.settings.scale)
         if not torch.is_grad_enabled():
             best = totals.argmax(1, keepdim=True)
-            return errors.gather(1, best).sum(), int(self.file.words[numbers].sum())
-        errors = errors.minimum(torch.tensor([[float(row.most)] for row in lists], device=device))
-        return expect_errors(totals, errors).sum(), len(lists)
+            return errors.gather(1, best).sum()
+        errors = errors.minimum(torch.tensor([[float(row.most)] for row in part], device=device))
+        return expect_errors(totals, errors).sum()
 
     def augment(self, number: int, draw: np.random.Generator) -> list[Errors]:
         """Return the list as a step sees it, and one of its corrupted reference."""

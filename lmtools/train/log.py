@@ -170,5 +170,6 @@ def describe_training(training, resume: bool) -> str:
         done = "left out" if training.lm.objective.pairs else "cut"
         text += f" ({count:,} of them {done}, longer than {training.lm.longest} tokens)"
     text += f", {training.total:,} steps of {training.train.per_epoch:,} an epoch"
+    text += f", {settings.accumulate} batches a step" * (settings.accumulate > 1)
     text += f", {settings.precision} on {training.device}"
     return text + (f" by {training.world.size} processes" if training.world.size > 1 else "")

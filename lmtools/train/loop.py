@@ -96,8 +96,9 @@ class Training:
         self.lm = lm.to(self.device)
         self.low_rank = LowRank(self.lm, choose_parameters(self.lm, settings), settings)
         self.optimiser = build_optimiser(self.lm, settings.optim, self.low_rank)
-        # all processes draw the same noise, but not the same dropout
-        self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
+        # all processes and parts of a batch draw the same noise, but not the same dropout
+        shared = world.size > 1 or settings.accumulate > 1
+        self.noise = self.lm.output.generator = torch.Generator() if shared else None
         self.train = self.feed(plan.train, settings.seed)
         if settings.cut_alpha is not None:
             self.train.cuts = SampledCuts(subword, settings.cut_alpha)
@@ -113,7 +114,7 @@ class Training:
     ) -> Sentences | ListBatches:
         if isinstance(corpus, ListFile):
             return ListBatches(corpus, self.plan, seed, world=self.world, lm=self.lm)
-        return Sentences(corpus, self.settings.batch, seed, world=self.world, lm=self.lm)
+        return Sentences(corpus, self.settings.step_batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
         """Train to the end, or until patience or gains end or SIGTERM comes."""
@@ -211,20 +212,16 @@ class Training:
         step, settings, world = self.progress.step, self.settings, self.world
         # dropout, as a function of the step alone
         torch.manual_seed(hash_seed(settings.seed, step, *[world.rank] * (world.rank > 0)))
-        if self.noise is not None:
-            self.noise.manual_seed(hash_seed(settings.seed, step))
         generator = np.random.default_rng([settings.seed, step, 1])
         self.lm.train()
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(settings.optim, step, self.total, self.progress.shrunk)
         self.optimiser.zero_grad(set_to_none=True)
-        with autocast(self.device, settings.precision):
-            loss, share = self.train.loss(self.lm, batch, generator, self.device)
-        count = world.sum(share)
-        if share:
-            (loss / count).backward()
+        parts = self.train.parts(self.lm, batch, generator)
+        count = world.sum(sum(share for _, share in parts))
+        losses = [self.add_gradients(part, count) for part, _ in parts]
         world.add_gradients(self.lm.parameters(), self.lm.sparse_parameters())
-        loss = world.total(loss.detach())
+        loss = world.total(sum(losses, torch.zeros((), device=self.device)))
         self.low_rank.take_gradients()
         if settings.optim.clip:
             learning = [*self.lm.parameters(), *self.low_rank.parameters()]
@@ -234,6 +231,15 @@ class Training:
         self.optimiser.step()
         self.low_rank.merge()
         return loss, count
+
+    def add_gradients(self, part, count: int) -> torch.Tensor:
+        """Add the gradients of a part of a batch of `count` targets; return its summed loss."""
+        if self.noise is not None:
+            self.noise.manual_seed(hash_seed(self.settings.seed, self.progress.step))
+        with autocast(self.device, self.settings.precision):
+            loss = self.train.loss(self.lm, part, self.device)
+        (loss / count).backward()
+        return loss.detach()
 
     def refuse(self, step: int) -> None:
         """Stop on a loss that is not finite; on a GPU when losses are next read."""

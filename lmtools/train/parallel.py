@@ -114,22 +114,7 @@ class Several(World):
         return value
 
     def share(self, examples):
-        count, width = examples.inputs.shape
-        # of a sentence; two-way models have one a direction
-        states = width * (1 if examples.spellings is None else 2)
-        sentence, place = examples.rows // states, examples.rows % states
-        shared = sentence % self.size == self.rank
-        rows = sentence[shared] // self.size * states + place[shared]
-        mine = slice(self.rank, count, self.size)
-        inputs, spellings = examples.inputs[mine], examples.spellings
-        if spellings is not None:
-            words, inputs = inputs.unique(return_inverse=True)
-            spellings = spellings[words]
-        changed = {"inputs": inputs, "rows": rows, "targets": examples.targets[shared]}
-        for name in ("lengths", "sources", "source_lengths"):
-            if (tensor := getattr(examples, name)) is not None:
-                changed[name] = tensor[mine]
-        return dataclasses.replace(examples, spellings=spellings, **changed)
+        return take_share(examples, self.rank, self.size)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         """Return a tensor of equal shape from each process."""
@@ -173,6 +158,28 @@ class Several(World):
         )
         shape = parameter.shape
         return torch.sparse_coo_tensor(rows[None], values, shape, check_invariants=False).coalesce()
+
+
+def take_share(examples: Examples, first: int, size: int) -> Examples:
+    """Return every `size`-th sentence of a batch, from the one numbered `first`."""
+    if size == 1:
+        return examples
+    width = examples.inputs.shape[1]
+    # of a sentence; two-way models have one a direction
+    states = width * (1 if examples.spellings is None else 2)
+    sentence, place = examples.rows // states, examples.rows % states
+    shared = sentence % size == first
+    rows = sentence[shared] // size * states + place[shared]
+    mine = slice(first, None, size)
+    inputs, spellings = examples.inputs[mine], examples.spellings
+    if spellings is not None:
+        words, inputs = inputs.unique(return_inverse=True)
+        spellings = spellings[words]
+    changed = {"inputs": inputs, "rows": rows, "targets": examples.targets[shared]}
+    for name in ("lengths", "sources", "source_lengths"):
+        if (tensor := getattr(examples, name)) is not None:
+            changed[name] = tensor[mine]
+    return dataclasses.replace(examples, spellings=spellings, **changed)
 
 
 def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:

@@ -45,9 +45,10 @@ class Validation:
         total, count = 0.0, 0
         generator = np.random.default_rng(VALIDATION_SEED)
         for step in range(valid.per_epoch):
-            with autocast(self.device, self.settings.precision):
-                loss, n = valid.loss(self.lm, valid.at(step), generator, self.device)
-            total, count = total + float(loss), count + n
+            for part, n in valid.parts(self.lm, valid.at(step), generator):
+                with autocast(self.device, self.settings.precision):
+                    total += float(valid.loss(self.lm, part, self.device))
+                count += n
         return self.world.sum(total) / self.world.sum(count)
 
     def report(self, loss: float, progress: Progress, better: bool, log: Log | NullLog) -> None:

@@ -79,7 +79,8 @@ def test_gradients_are_finite_differences_of_scores_that_lmtools_has(
     batches = ListBatches(plan.train, plan, 1, world=World(), lm=lm)
 
     def loss():
-        return batches.loss(lm, batches.at(0), np.random.default_rng(3), plan.device)[0]
+        parts = batches.parts(lm, batches.at(0), np.random.default_rng(3))
+        return sum(batches.loss(lm, part, plan.device) for part, _ in parts)
 
     loss().backward()
     parameters = [p for p in lm.parameters() if p.grad is not None]

@@ -23,7 +23,7 @@ from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import describe_model, load_metadata, load_model, model_hash
 from lmtools.models.device import machine_facts
 from lmtools.models.objectives import CausalObjective, count_targets
-from lmtools.models.settings import Optim
+from lmtools.models.settings import Batch, Optim
 from lmtools.text.corpus import Corpus, binarise_shards
 from lmtools.train import train, validation
 from lmtools.train.loop import Training
@@ -130,6 +130,7 @@ FAMILIES = {
     "epochs": 9, "min_gain": 1e9, "keep_epochs": (1,)},
 }  # fmt: skip
 FAMILIES["shards"] = {}
+FAMILIES["accumulated"] = {**FAMILIES["sampled"], "accumulate": 3, "batch": Batch(sentences=5)}
 FAMILIES["cuts"] = {**FAMILIES["elmo"], "cut_alpha": 0.3}
 CORPORA = {"elmo": "-spelled", "cuts": "-cuts"}
 

@@ -47,6 +47,15 @@ def plans():
         ),
         "masked": settings("masked", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
         "sampled": settings("lstm", arch=LSTM, optim=optim("adagrad", 0.1), **SAMPLED, **short),
+        "parts": settings(
+            "lstm",
+            arch=LSTM,
+            optim=optim("adagrad", 0.1),
+            batch=Batch(sentences=7),
+            accumulate=3,
+            **SAMPLED,
+            **short,
+        ),
         "lone": settings(
             "causal",
             arch=TRANSFORMER,
@@ -157,6 +166,21 @@ def two(spelled, pairs, tmp_path_factory):
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     return out, [json.loads((out / f"{rank}.json").read_text()) for rank in range(2)], ran.stderr
+
+
+@pytest.mark.parametrize("name", plans().keys() - {"continued", "parts"})
+def test_accumulated_batches_make_the_step_of_one_batch(spelled, two, tmp_path, name):
+    """1 x 64 = 4 x 16, after one step and for the validation, whatever is drawn for a batch."""
+    where, init = corpora(str(spelled), name), start(two[0], name)
+    weights, best = [], []
+    for count in (1, 4):
+        batch = Batch(sentences=64 // count)
+        some = replace(plans()[name], batch=batch, accumulate=count, steps=1)
+        best.append(train(some, *where, tmp_path / str(count), "cpu", init).best)
+        weights.append(load_tensors(tmp_path / str(count) / "model.safetensors"))
+    assert best[1] == pytest.approx(best[0], rel=1e-6)
+    for key, tensor in weights[0].items():
+        torch.testing.assert_close(weights[1][key], tensor, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", plans())

@@ -471,11 +471,12 @@ def test_settings_without_it_are_those_of_older_versions(tiny, corpora):
 
 
 def fingerprint_of_0_1(some, tiny) -> str:
-    """As it was made before there were freeze, lora, cut_alpha and lists."""
+    """As it was made before there were accumulate, freeze, lora, cut_alpha and lists."""
     import hashlib
 
     tree = dataclasses.asdict(some)
-    del tree["freeze"], tree["lora"], tree["cut_alpha"], tree["lists"]
+    for name in ("accumulate", "freeze", "lora", "cut_alpha", "lists"):
+        del tree[name]
     corpora = [Corpus.open(tiny / f"{part}.bin") for part in ("train", "valid")]
     parts = tree, corpora[0].subword.hash, *(corpus.digest() for corpus in corpora)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
