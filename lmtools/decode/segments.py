@@ -5,7 +5,7 @@ the window's context.
 
 import difflib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -26,6 +26,8 @@ TOLD = 32  # tokens before the word that it is told
 PLACES = 10  # of them in a window at most, the most doubtful ones
 JOINED = 4  # differences of which pairs are made
 EDITS = 8  # differences of a segment at most
+SLOW = 1.4  # seconds of a word at most where a sentence begins or ends
+ENDS = (".", "?", "!", "…", "。", "？", "！")
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Edit(NamedTuple):
 @dataclass
 class WindowSearch:
     """A window that was decoded: what was asked, `tokens` that came, their `parts` with words, and
-    where it begins in steps of HOP samples.
+    where it begins in steps of HOP samples; `time` tells times in the recording (silence.py).
     """
 
     model: Whisper
@@ -76,10 +78,12 @@ class WindowSearch:
     parts: list
     at: int
     steps: int
+    time: Callable[..., float]
 
     def __post_init__(self):
         spoken = [part for part in self.parts if self.text_of(part).strip()]
-        self.parts = [part for part in spoken if part.start != part.end]
+        last = self.steps * HOP / self.model.rate / TICK
+        self.parts = [part for part in spoken if part.start != part.end and part.start < last]
 
     @property
     def told(self) -> list[int]:
@@ -139,11 +143,22 @@ class WindowSearch:
                     keys = ("word", "start", "end", "probability")
                     timed.append(tuple(one[key] for key in keys))
                 skip -= len(one["tokens"])
-        offset = self.at * HOP / self.model.rate
-        return [
-            (word.strip(), offset + float(start), offset + float(end), float(probability))
-            for word, start, end, probability in timed
-        ]
+        return list(self.fit_times(segment, timed))
+
+    def fit_times(self, segment: SpokenSegment, timed: Iterable[tuple]) -> Iterator[tuple]:
+        """Yield words with times in the recording, one after another inside their segment; one
+        before or after which a sentence ends does not last through the pause there.
+        """
+        offset, last, ended = self.at * HOP / self.model.rate, segment.start, True
+        for word, *times, probability in timed:
+            start, end = (offset + float(time) for time in times)
+            shift = self.time((start + end) / 2) - (start + end) / 2
+            ends = word.rstrip("\"'”»)").endswith(ENDS)
+            if end - start > SLOW and (ends or ended):
+                start, end = (start, start + SLOW) if ends else (end - SLOW, end)
+            start, end = (min(max(time + shift, last), segment.end) for time in (start, end))
+            last, ended = end, ends
+            yield word.strip(), start, end, float(probability)
 
 
 def find_segments(
@@ -173,7 +188,9 @@ def find_segments(
         hyps = [one.as_hypothesis(no_speech) for one in (own, *rest)]
         # what Whisper says of the end may be later than that of the sound
         ticks = (part.start, max(part.start, min(part.end, round(last / TICK))))
-        times = (round(offset + TICK * tick, DIGITS) for tick in ticks)
+        start, end = (offset + TICK * tick for tick in ticks)
+        times = window.time(start), window.time(end, end=True)
+        times = (round(time, DIGITS) for time in times)
         segments.append(SpokenSegment(*times, hyps=hyps, place=place))
     return segments
 

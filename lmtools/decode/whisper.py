@@ -19,6 +19,14 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.base.options import check_options, option
 from lmtools.decode.forced import Forced
+from lmtools.decode.silence import (
+    REPEATED,
+    SpokenSound,
+    compress,
+    find_answer,
+    find_suppressed,
+    is_silent,
+)
 from lmtools.text.normaliser import NORMALISERS
 from lmtools.types import Hypothesis
 
@@ -31,7 +39,6 @@ WIDEST = 80  # beam up to which the search of a short recording goes on until hy
 WIDER = 4  # times the beam before, where one did not find enough
 FILES = ("model.bin", "config.json", "tokenizer.json")
 WORDS = NORMALISERS["librispeech"]  # what tells words apart: neither case nor punctuation
-NO_SPEECH, LOG_PROB = 0.6, -1.0  # beyond both, faster-whisper hears silence
 LEAST = 1e-10  # of a probability of no speech, before its logarithm
 # of glibc's mallopt: one arena, no mapping, no trimming
 MALLOC = ((-8, 1), (-4, 0), (-1, (1 << 31) - 1), (-2, 1 << 26))
@@ -45,6 +52,7 @@ class WhisperOptions:
     window: int = option(5, "width of the search of windows of longer recordings", least=1)
     depth: int = option(20, "most hypotheses of a list, all with different words", least=1)
     language: str = option("en", "code of the spoken language, or auto to detect it")
+    vad: bool = option(True, "leave out pauses of 2 s and more, as the VAD of faster-whisper finds")
 
     def __post_init__(self):
         check_options(self)
@@ -145,6 +153,8 @@ class Whisper:
         """Return the hypotheses of at most LONGEST seconds, faster-whisper's answer first, others
         by `avg`.
         """
+        blocks = [*SpokenSound([samples], self.options.vad)]
+        samples = np.concatenate(blocks) if blocks else samples[:0]
         encoded, steps = self.encode(samples)
         if not steps:
             return [Candidate("", 0.0, 0).as_hypothesis(1.0)]
@@ -153,27 +163,26 @@ class Whisper:
         return self.search(prompt, encoded, tokenizer)
 
     def search(self, prompt: list[int], encoded, tokenizer) -> list[Hypothesis]:
-        """Return the hypotheses of a search with `beam`, then of wider beams until `depth` differ
-        in their words or none is new.
+        """Return the answer and the hypotheses of a search with `beam`, then of wider beams until
+        `depth` differ in their words or none is new; without those that repeat themselves.
         """
-        beam, found = self.options.beam, []
-        first = result = self.generate([prompt], encoded, tokenizer, beam)[0]
+        beam = self.options.beam
+        result = self.generate([prompt], encoded, tokenizer, beam)[0]
+        answer, marks = find_answer(self, result, encoded, prompt, tokenizer)
+        no_speech, found = result.no_speech_prob, list_candidates(answer, tokenizer)[:1]
+        if is_silent(marks) or not found[0].text.strip():
+            silence = Candidate("", math.log(max(no_speech, LEAST)), 0)
+            return [silence.as_hypothesis(no_speech)]
+        known = 0
         while True:
-            known = len(found)
-            found += [
-                Candidate(tokenizer.decode(tokens), score * len(tokens), len(tokens))
-                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
-            ]
-            if is_silence(first) or not found[0].text.strip():
-                found = [Candidate("", math.log(max(first.no_speech_prob, LEAST)), 0)]
-                break
-            found = merge_equal(found)
+            more = list_candidates(result, tokenizer)
+            found = merge_equal([*found, *(one for one in more if compress(one.text) <= REPEATED)])
             if beam >= WIDEST or len(found) == known or len(found) >= self.options.depth:
                 break
-            beam = min(WIDER * beam, WIDEST)
+            known, beam = len(found), min(WIDER * beam, WIDEST)
             result = self.generate([prompt], encoded, tokenizer, beam)[0]
         ranked = rank_rest(found)[: self.options.depth]
-        return [one.as_hypothesis(first.no_speech_prob) for one in ranked]
+        return [one.as_hypothesis(no_speech) for one in ranked]
 
     @cached_property
     def forced(self) -> Forced:
@@ -204,14 +213,21 @@ class Whisper:
         least = np.float32(loudest - RANGE)
         return self.model.encode(pad_or_trim(np.maximum(features, least)))
 
+    def hear_languages(self, encoded) -> dict[str, float]:
+        """Return the probability of each language that may be heard; none of a model of English."""
+        if not self.model.model.is_multilingual:
+            return {}
+        (heard,) = self.model.model.detect_language(encoded)
+        return {token.strip("<|>"): share for token, share in heard}
+
     def make_tokenizer(self, language: str, encoded):
         """Return faster-whisper's tokenizer of a language, `auto`: of the one that is heard."""
         from faster_whisper.tokenizer import Tokenizer
 
-        many = self.model.model.is_multilingual
         if language == "auto":
-            heard = self.model.model.detect_language(encoded)[0] if many else [("<|en|>", 1.0)]
-            language = heard[0][0].strip("<|>")
+            heard = self.hear_languages(encoded)
+            language = max(heard, key=heard.get) if heard else "en"
+        many = self.model.model.is_multilingual
         return Tokenizer(self.model.hf_tokenizer, many, task="transcribe", language=language)
 
     def generate(self, prompts: list[list[int]], encoded, tokenizer, beam: int, most: int = 0):
@@ -243,13 +259,6 @@ class Whisper:
         return self.model.generate_with_fallback(encoded, prompt, tokenizer, options)
 
 
-def find_suppressed(tokenizer) -> list[int]:
-    """Return the tokens that faster-whisper's search never takes."""
-    from faster_whisper.transcribe import get_suppressed_tokens
-
-    return list(get_suppressed_tokens(tokenizer, [-1]))
-
-
 def keep_memory() -> None:
     """Have the C library keep the memory that it got: CTranslate2 takes and leaves tens of MB for
     each matrix, and a third of the time went into pages that the system cleared again and again.
@@ -259,15 +268,12 @@ def keep_memory() -> None:
             ctypes.CDLL(None).mallopt(option_, value)
 
 
-def average_log_prob(result) -> float:
-    """Return the log-probability a token of the first hypothesis, the end counted as one."""
-    tokens = len(result.sequences_ids[0])
-    return result.scores[0] * tokens / (tokens + 1)
-
-
-def is_silence(result) -> bool:
-    """Return whether faster-whisper drops the first hypothesis, by its thresholds."""
-    return result.no_speech_prob > NO_SPEECH and average_log_prob(result) <= LOG_PROB
+def list_candidates(result, tokenizer) -> list[Candidate]:
+    """Return the hypotheses of a search of CTranslate2's."""
+    return [
+        Candidate(tokenizer.decode(tokens), score * len(tokens), len(tokens))
+        for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+    ]
 
 
 def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:

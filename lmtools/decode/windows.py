@@ -3,34 +3,22 @@ its segments and their alternatives (segments.py).
 
 What is heard is what faster-whisper's `transcribe` hears with the same beam: where a window begins,
 what it knows of the words before, what counts as silence, what is decoded again at a higher
-temperature, and features that are as loud as in the whole recording.
+temperature, and features that are as loud as in the whole recording; with `vad` what it hears with
+its `vad_filter`. Segments that would begin after the sound are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 
 from lmtools.decode.segments import SpokenSegment, WindowSearch, find_segments
-from lmtools.decode.whisper import (
-    HOP,
-    LOG_PROB,
-    LONGEST,
-    MARGIN,
-    NO_SPEECH,
-    Whisper,
-    WhisperOptions,
-    average_log_prob,
-    find_suppressed,
-    is_silence,
-)
+from lmtools.decode.silence import SpokenSound, find_answer, is_silent
+from lmtools.decode.whisper import HOP, LONGEST, MARGIN, Whisper, WhisperOptions
 
 STEP = 2  # steps of HOP samples between two tokens of time
 CONTEXT = 223  # tokens of the words before that a window knows
-TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)  # of the samples that are drawn where a search failed
-SAMPLES = 5
-REPEATED = 2.4  # ratio of compression beyond which a text repeats itself
+SILENT = {"avg_logprob": 0.0, "no_speech_prob": 1.0, "compression_ratio": 0.0, "temperature": 0.0}
 FORGET = 0.5  # temperature beyond which the next window is not told of a text
 
 
@@ -40,8 +28,8 @@ class Window:
     where nothing is heard.
 
     `marks` are avg_logprob, no_speech_prob, compression_ratio and temperature, as faster-whisper
-    has them; `state` is what `decode_recording` goes on from, None after the last; `samples` begin
-    at `start`.
+    has them, and language_prob; `state` is what `decode_recording` goes on from, None after the
+    last; `samples` begin at `start`, without pauses.
     """
 
     start: float
@@ -63,11 +51,9 @@ class Window:
 
     def sound_of(self, segment: SpokenSegment) -> np.ndarray:
         """Return the samples of a segment, at the rate of the model."""
-        rate = self.search.model.rate
-        first, last = (
-            max(round((time - self.start) * rate), 0) for time in (segment.start, segment.end)
-        )
-        return self.samples[first:last]
+        part = self.search.parts[segment.place]
+        last = min(part.end * STEP, self.search.steps)
+        return self.samples[part.start * STEP * HOP : last * HOP]
 
 
 class Sound:
@@ -117,13 +103,14 @@ def decode_recording(
     `prompt` are words that go before the first window.
     """
     options = options or model.options
+    spoken = SpokenSound(blocks, options.vad)
     at, told, language, loudest = 0, [], options.language, -np.inf
     if state is not None:
         at, told, language = state["at"], list(state["told"]), state["language"]
         loudest = state["loudest"]
     elif not isinstance(blocks, Iterator):
-        loudest = find_loudest(model, blocks)
-    sound = Sound(blocks, LONGEST * model.rate)
+        loudest = find_loudest(model, spoken)
+    sound = Sound(spoken, LONGEST * model.rate)
     sound.skip(at * HOP)
     while len(samples := sound.peek()) >= HOP:
         features = model.find_features(samples, sound.before)
@@ -137,10 +124,12 @@ def decode_recording(
         tokens, others, marks = search(
             model, encoded, asked, tokenizer, beam=options.window, seed=at
         )
+        if tokens and (heard := model.hear_languages(encoded)):
+            marks["language_prob"] = heard.get(language, 0.0)
         parts, ahead = cut_tokens(tokens, steps, tokenizer)
         found = WindowSearch(
             model, tokenizer, encoded,
-            prompt=asked, tokens=tokens, parts=parts, at=at, steps=steps,
+            prompt=asked, tokens=tokens, parts=parts, at=at, steps=steps, time=spoken.time,
         )  # fmt: skip
         segments = find_segments(found, others, marks["no_speech_prob"], options.depth)
         told = [*told, *(t for part in found.parts for t in tokens[part.begin : part.stop])]
@@ -151,8 +140,8 @@ def decode_recording(
         rest = len(sound.peek()) >= HOP
         after = {"at": at, "told": told, "language": language, "loudest": loudest}
         yield Window(
-            start=(at - ahead) * HOP / model.rate,
-            end=at * HOP / model.rate,
+            start=spoken.time((at - ahead) * HOP / model.rate),
+            end=spoken.time(at * HOP / model.rate, end=True) if rest else spoken.total / model.rate,
             segments=segments,
             marks=marks,
             language=language,
@@ -160,58 +149,21 @@ def decode_recording(
             search=found,
             samples=samples,
         )
+    if not at:  # nobody speaks
+        end = spoken.total / model.rate
+        yield Window(0.0, end, [], dict(SILENT), language, state=None)
 
 
 def search(model: Whisper, encoded, prompt: list[int], tokenizer, beam: int, seed: int):
-    """Return the tokens of a window, those of other hypotheses, and its marks.
-
-    None are returned where it is silent. Where the text repeats itself or is improbable, samples
-    are drawn, at higher temperatures until one is not, as faster-whisper does.
+    """Return the tokens of a window, none where it is silent, those of other hypotheses of its
+    search, and its marks.
     """
     result = model.generate([prompt], encoded, tokenizer, beam)[0]
-    own, *others = result.sequences_ids
-    marks = mark(model, tokenizer, result, own)
-    if is_silence(result):
+    answer, marks = find_answer(model, result, encoded, prompt, tokenizer, seed=seed)
+    if is_silent(marks):
         return [], [], marks
-    if failed(marks):
-        options = SimpleNamespace(
-            temperatures=TEMPERATURES, best_of=SAMPLES, length_penalty=1, repetition_penalty=1,
-            no_repeat_ngram_size=0, max_new_tokens=None, suppress_blank=True,
-            suppress_tokens=find_suppressed(tokenizer), max_initial_timestamp=1.0,
-            log_prob_threshold=LOG_PROB, no_speech_threshold=NO_SPEECH,
-            compression_ratio_threshold=REPEATED,
-        )  # fmt: skip
-        sample, average, temperature, ratio = model.draw(
-            encoded, prompt, tokenizer, options, seed=seed
-        )
-        again = {**marks, "avg_logprob": average, "compression_ratio": ratio}
-        # the more probable, of those that do not repeat themselves if there are any
-        best = max((marks, again), key=lambda one: (not repeats(one), one["avg_logprob"]))
-        if not failed(again) or best is again:
-            return list(sample.sequences_ids[0]), [], {**again, "temperature": temperature}
-        marks["temperature"] = temperature
-    return list(own), list(others), marks
-
-
-def mark(model: Whisper, tokenizer, result, tokens: Sequence[int]) -> dict[str, float]:
-    from faster_whisper.transcribe import get_compression_ratio
-
-    text = tokenizer.decode(list(tokens)).strip()
-    return {
-        "avg_logprob": average_log_prob(result),
-        "no_speech_prob": result.no_speech_prob,
-        "compression_ratio": get_compression_ratio(text) if text else 0.0,
-        "temperature": 0.0,
-    }
-
-
-def repeats(marks: Mapping[str, float]) -> bool:
-    return marks["compression_ratio"] > REPEATED
-
-
-def failed(marks: Mapping[str, float]) -> bool:
-    """Return whether faster-whisper decodes a window again."""
-    return repeats(marks) or marks["avg_logprob"] < LOG_PROB
+    own, *others = map(list, answer.sequences_ids)
+    return own, others if answer is result else [], marks
 
 
 @dataclass(frozen=True)

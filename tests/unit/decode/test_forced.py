@@ -6,7 +6,7 @@ from tiny_whisper import SUPPRESSED, write_model
 
 from lmtools.base.errors import UserError
 from lmtools.decode.forced import Forced
-from lmtools.decode.whisper import Whisper
+from lmtools.decode.whisper import Whisper, WhisperOptions
 from lmtools.decode.windows import decode_recording
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -69,7 +69,10 @@ def test_what_is_drawn_after_a_kill_is_what_was_drawn(tmp_path):
     pytest.importorskip("faster_whisper", reason="faster-whisper is not installed")
     home = str(write_model(tmp_path))
     noise = [np.random.default_rng(1).standard_normal(16_000 * 100).astype(np.float32)]
-    whole = list(decode_recording(Whisper(home, device="cpu").load(), noise))
+    options = WhisperOptions(vad=False)
+    whole = list(decode_recording(Whisper(home, options, device="cpu").load(), noise))
     assert len(whole) > 3 and all(window.marks["temperature"] > 0 for window in whole)
-    rest = decode_recording(Whisper(home, device="cpu").load(), noise, state=whole[1].state)
+    rest = decode_recording(
+        Whisper(home, options, device="cpu").load(), noise, state=whole[1].state
+    )
     assert [window.search.tokens for window in rest] == [one.search.tokens for one in whole[2:]]

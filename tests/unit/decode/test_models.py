@@ -22,6 +22,9 @@ def whisper(tmp_path):
 class FakeTokenizer:
     """A token is a letter of the alphabet: a word; 50 ends the text."""
 
+    non_speech_tokens = ()
+    transcribe = translate = sot = sot_prev = sot_lm = no_speech = 60
+
     def decode(self, tokens):
         return "".join(f" {chr(97 + token)}" for token in tokens if token < 50)
 
@@ -32,8 +35,8 @@ def hear(whisper, monkeypatch):
     dict for all beams or one each of those `beams` that it has to ask for.
     """
 
-    def decode(found, *opts, no_speech=0.25, beams=(20, 80)):
-        made = whisper(*opts)
+    def decode(found, *opts, no_speech=0.25, beams=(20, 80), drawn=None):
+        made = whisper("vad=false", *opts)
         made.model = SimpleNamespace(get_prompt=lambda *args, **options: [7, *options.values()])
         answers = iter([found] * len(beams) if isinstance(found, dict) else found)
         asked = []
@@ -51,6 +54,7 @@ def hear(whisper, monkeypatch):
         monkeypatch.setattr(Whisper, "encode", lambda *args: ("sound", 100))
         monkeypatch.setattr(Whisper, "make_tokenizer", lambda *args: FakeTokenizer())
         monkeypatch.setattr(Whisper, "generate", generate)
+        monkeypatch.setattr(Whisper, "draw", lambda *args, seed: drawn)
         hyps = made.decode(np.zeros(16_000, dtype=np.float32))
         assert asked == list(beams)
         return hyps
@@ -70,7 +74,7 @@ def test_the_first_is_the_answer_and_others_follow_by_token(hear):
     [
         ([{(0,): -1, (1,): -2}, {(2,): -0.5, (1,): -2}], [2, 8], "acb"),  # enough
         ([{(0,): -1, (1,): -2}, {(0,): -1, (1,): -2}], [2, 8], "ab"),  # nothing new
-        ([{(0,): -1}, {(1,): -2}, {(0,): -3}], [2, 8, 32], "ab"),
+        ([{(0,): -1}, {(1,): -2}, {(0,): -1}], [2, 8, 32], "ab"),
     ],
 )
 def test_the_beam_widens_until_there_are_enough(hear, found, beams, texts):
@@ -78,15 +82,37 @@ def test_the_beam_widens_until_there_are_enough(hear, found, beams, texts):
     assert "".join(hyp.text for hyp in hyps) == texts
 
 
+LOOP = tuple([1] * 90)
+SAMPLE = {
+    "a": ((0,), -0.5, 0.4, 1.0),
+    "no": ((3,), -1.5, 0.2, 1.0),
+    "worse": (LOOP, -3.0, 1.0, 9.0),
+}
+
+
 @pytest.mark.parametrize(
-    "no_speech, score, text", [(0.9, -4.0, ""), (0.9, -1.0, "a"), (0.5, -4.0, "a")]
+    "no_speech, found, sample, texts",
+    [
+        (0.9, {(0,): -4.0, (1,): -5.0}, None, [""]),
+        (0.9, {(0,): -1.0, (1,): -2.0}, None, ["a", "b"]),
+        (0.5, {(4,): -4.0, (1,): -5.0}, "a", ["a", "e", "b"]),  # improbable: a sample is first
+        (0.5, {LOOP: -0.1, (4,): -4.0}, "a", ["a", "e"]),  # a loop is in no list
+        (0.9, {LOOP: -0.1, (4,): -4.0}, "no", [""]),  # what is drawn is silence, as 8 s of zeros
+        (0.5, {(4,): -4.0, (1,): -5.0}, "worse", ["e", "b"]),
+        (0.5, {(4,): -4.0, (1,): -5.0}, "no", ["d", "e", "b"]),  # the more probable
+    ],
 )
-def test_silence_is_the_empty_text(hear, no_speech, score, text):
-    beams = (20, 80) if text else (20,)
-    first, *rest = hear({(0,): score, (1,): score - 1}, no_speech=no_speech, beams=beams)
-    assert first.text == text and len(rest) == (text != "")
-    if not text:
-        assert first.scores["am"] == pytest.approx(np.log(0.9), abs=1e-4)
+def test_what_faster_whisper_drops_and_draws_again(hear, no_speech, found, sample, texts):
+    drawn = None
+    if sample:
+        tokens, average, temperature, ratio = SAMPLE[sample]
+        one = SimpleNamespace(sequences_ids=[tokens], scores=[average])
+        drawn = one, average, temperature, ratio
+    beams = (20,) if texts == [""] else (20, 80)
+    hyps = hear(found, no_speech=no_speech, beams=beams, drawn=drawn)
+    assert [hyp.text for hyp in hyps] == texts
+    if texts == [""]:
+        assert hyps[0].scores["am"] == pytest.approx(np.log(no_speech), abs=1e-4)
 
 
 def test_an_empty_answer_is_silence(hear):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lmtools.decode import segments, windows
+from lmtools.decode import segments, silence, windows
 from lmtools.decode.whisper import HOP, MARGIN, Whisper, WhisperOptions
 from lmtools.decode.windows import Sound, cut_tokens, decode_recording
 
@@ -37,7 +37,7 @@ class FakeWhisper:
     `answers`, each the hypotheses' tokens, the first one's average, and no_speech.
     """
 
-    rate, options = RATE, WhisperOptions(depth=8)
+    rate, options = RATE, WhisperOptions(depth=8, vad=False)
 
     def __init__(self, answers, probability=0.9, branches=()):
         self.answers, self.probability, self.branches = answers, probability, list(branches)
@@ -52,6 +52,9 @@ class FakeWhisper:
 
     def make_tokenizer(self, language, encoded):
         return FakeTokenizer()
+
+    def hear_languages(self, encoded):
+        return {"en": 0.9, "de": 0.1}
 
     def get_prompt(self, tokenizer, told, without_timestamps=False):
         return [*([103, *told] if told else []), 101, *([102] if without_timestamps else [])]
@@ -122,7 +125,7 @@ def test_a_recording_in_windows_and_from_any_state():
     assert spans[2:] == [(20, 24, "w1 w2"), (24, 40, "w3"), (40, 42, "w5"), (42, 49, "w6")]
     assert found[-1].state is None and found[0].language == "en"
     (word, *_) = found[2].word_times(found[2].segments[1], "w6")
-    assert word == ("w6", 40.5, 40.9, 0.9)
+    assert word == ("w6", 42, 42, 0.9)  # heard before its segment begins
     assert [one[0] for one in found[0].word_times(found[0].segments[1], "w8 w9")] == ["w8", "w9"]
     blocks = np.array_split(samples, 97)
     for place, state in enumerate(one.state for one in found[:-1]):
@@ -248,7 +251,6 @@ def test_doubtful_words_are_searched(monkeypatch):
 
 
 def test_marks_are_as_faster_whisper_has_them():
-    marks = windows.mark(FakeWhisper([]), FakeTokenizer(), SimpleNamespace(
-        sequences_ids=[[1, 2, 3]], scores=[-0.4], no_speech_prob=0.5), [1, 2, 3]
-    )  # fmt: skip
+    result = SimpleNamespace(sequences_ids=[[1, 2, 3]], scores=[-0.4], no_speech_prob=0.5)
+    marks = silence.mark(result, FakeTokenizer())
     assert marks["avg_logprob"] == pytest.approx(-0.4 * 3 / 4) and marks["temperature"] == 0
