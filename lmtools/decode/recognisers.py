@@ -18,7 +18,7 @@ from lmtools.decode.whisper import WhisperOptions
 from lmtools.decode.windows import Listener
 from lmtools.types import Hypothesis
 
-RULES = 4  # part of the signature: raised when equal options give other lists
+RULES = 5  # part of the signature: raised when equal options give other lists
 
 
 class Recogniser(Protocol):

@@ -13,6 +13,7 @@ from lmtools.decode.recognisers import RECOGNISERS, describe_options
 from lmtools.decode.run import FAILED, Decoded, DecodeOptions, decode_speech
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import CLUSTER
+from lmtools.verbs.parser import recogniser_options
 from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 INCOMPLETE = 3  # exit status where utterances failed
@@ -46,6 +47,7 @@ def arguments(parser):
     parser.add_argument(
         "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=help_text
     )
+    parser.add("--vad")
     help_text = "lists to write, as jsonl; the same command continues a run that was stopped"
     parser.add("--out", metavar="F.jsonl", help=help_text)
     parser.add(*CLUSTER)
@@ -65,9 +67,8 @@ def run(args) -> int:
     if cmd := wanted_command(args):
         return run_parts(args, cmd, [args.out])
     shard = args.shard or WHOLE
-    options = DecodeOptions(
-        args.asr, args.opts, args.device, args.nj, strict=args.strict, shard=shard
-    )
+    opts = recogniser_options(args)
+    options = DecodeOptions(args.asr, opts, args.device, args.nj, strict=args.strict, shard=shard)
     if not args.shard:
         return describe(decode_speech(args.audio, args.out, options, args.ref), args.out)
     reads = [args.audio, args.asr.partition(":")[2], *([args.ref] if args.ref else [])]

@@ -21,7 +21,13 @@ from lmtools.base.specs import LMSpec
 from lmtools.serve.chooser import SOURCE, Answer, Chooser, spell_error
 from lmtools.serve.waiting import Serving
 from lmtools.verbs.options import SEVERAL_LMS
-from lmtools.verbs.parser import add_lm, add_phrases, add_settings, read_settings
+from lmtools.verbs.parser import (
+    add_lm,
+    add_phrases,
+    add_settings,
+    read_settings,
+    recogniser_options,
+)
 
 BLOCK = 1 << 16  # bytes of standard input read at once
 WHISPER = "default:whisper"
@@ -46,7 +52,7 @@ def arguments(parser):
     parser.add("--nbest", required=False, choices=["-"], metavar="-", help=help_text)
     help_text = "also transcribe recordings: the recogniser, and the directory of its model"
     parser.add("--asr", metavar="whisper:DIR", help=help_text)
-    parser.add("--ear")
+    parser.add("--vad", "--ear")
     add_phrases(parser)
     help_text = (
         "a language model, under the name that the weights have for it; LM,option=value,... sets"
@@ -88,8 +94,9 @@ def run(args):
         make = open_door("transcribe", "transcriber:Transcriber", "--asr")
         given = None if args.lm is None else loaded
         transcriber = make(
-            args.asr, given, args.weights, args.phrases, device=args.device, ear=args.ear
-        )
+            args.asr, given, args.weights, args.phrases,
+            opts=recogniser_options(args), device=args.device, ear=args.ear,
+        )  # fmt: skip
         second = transcriber.second
         what = second.describe() if second.active else "none: the recogniser's own text is answered"
         say(f"recogniser {transcriber.asr}; second pass: {what}")

@@ -19,7 +19,7 @@ from lmtools.transcribe.transcriber import HeardWindow, Transcriber, join_window
 from lmtools.transcribe.transcript import Transcript
 from lmtools.types import NBest
 
-RULES = 2  # part of the journals' signature: raised when equal options give other transcripts
+RULES = 3  # part of the journals' signature: raised when equal options give other transcripts
 SHOWN = 5  # names of files that were left out, of an ending
 ENDINGS = {"changes": "changes.tsv", "verbose_json": "verbose.json"}  # else the format's name
 WINDOW = msgspec.json.Decoder(HeardWindow)
@@ -107,6 +107,8 @@ def count(done: Transcribed, utt: str, transcript: Transcript) -> None:
     done.changed += changed
     if transcript.fallback:
         say(f"warning: {utt}: has the recogniser's own text in part: {transcript.fallback}")
+    for doubt in transcript.doubts:
+        say(f"warning: {utt}: {doubt}")
 
 
 def say_left_out(source: str, utterances: Sequence) -> None:

@@ -17,13 +17,14 @@ from lmtools.transcribe.timed import TimedText
 
 COLUMNS, LINES = 42, 2  # of a subtitle
 SPEED = 17.0  # columns a second that are read with ease
-LONGEST, SHORTEST = 7.0, 1.0  # seconds of a subtitle
+LONGEST, SHORTEST, LEAST = 7.0, 1.0, 0.5  # seconds of a subtitle; at least, where words crowd
 APART = 0.08  # seconds between two, two frames
 PAUSE = 1.0  # seconds of silence, at which a subtitle ends
 ENDS, HALTS = tuple(".?!…。？！｡．။។៕"), tuple(",;:、，；：၊៖")
 UNSEEN = {"Mn", "Me", "Cf"}  # categories of letters without a column
 TITLES = {"mr.", "mrs.", "ms.", "dr.", "st.", "prof.", "mt.", "vs."}  # no sentence ends with them
 AFTER_HALT, INSIDE = 1.0, 4.0  # what a break costs after a phrase, after any other word
+MIXED = 8.0  # more, where a sentence that ended before it could have been by itself
 EACH = 2.0  # what a subtitle costs, so that there are few
 HASTE = 4.0  # what a second costs that is lacking to read it
 
@@ -139,6 +140,7 @@ class Layout:
     def __init__(self, units: Sequence[Unit]):
         self.units = units
         self.before = list(accumulate((unit.space + width(unit.text) for unit in units), initial=0))
+        self.ended = list(accumulate((unit.ends for unit in units), initial=0))
 
     def columns(self, first: int, end: int) -> int:
         """Return the columns of units in one line."""
@@ -176,6 +178,7 @@ class Layout:
         cost = EACH
         if not last.ends:
             cost += AFTER_HALT if last.last or last.halts else INSIDE
+            cost += MIXED * (self.ended[end] > self.ended[first])
         until = self.units[end].start - APART if end < len(self.units) else last.end + SHORTEST
         wanted = max(SHORTEST, self.columns(first, end) / SPEED)
         return cost + HASTE * max(0.0, wanted - max(until - begin, 0.0))
@@ -199,15 +202,21 @@ class Layout:
 
 
 def give_time(cues: Sequence[Cue], duration: float) -> Iterator[Cue]:
-    """Yield subtitles that stay until they are read, or the next one comes; where that leaves too
-    little time, they come up to a second earlier, if none is on the screen.
+    """Yield subtitles that stay until they are read, or the next one comes, and no longer than
+    LONGEST or the recording; where that leaves too little time, they come up to a second earlier,
+    if none is on the screen, and in any case so early that each has LEAST.
     """
-    free = 0.0
+    free, count = 0.0, max(len(cues), 1)
+    duration = duration or max((cue.end for cue in cues), default=0.0)
+    apart = min(APART, duration / count / 6)
+    least = min(LEAST, duration / count - apart)
     for place, cue in enumerate(cues):
-        after = cues[place + 1].start - APART if place + 1 < len(cues) else max(duration, cue.end)
+        last = duration - (count - 1 - place) * (least + apart)  # those behind have time, too
+        after = cues[place + 1].start - apart if place + 1 < count else last
         wanted = max(SHORTEST, width(cue.text.replace("\n", " ")) / SPEED)
-        start = max(cue.start, free)
-        end = max(min(max(cue.end, start + wanted), after), start + APART)
+        start = min(max(cue.start, free), last - least)
+        end = max(min(max(cue.end, start + wanted), after), start + least)
+        end = min(end, last, start + LONGEST)
         start = min(start, max(end - wanted, free, start - SHORTEST))
-        free = end + APART
+        free = end + apart
         yield replace(cue, start=round(start, 3), end=round(end, 3))

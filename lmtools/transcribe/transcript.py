@@ -28,6 +28,8 @@ tg tajik, th thai, tk turkmen, tl tagalog, tr turkish, tt tatar, uk ukrainian, u
 vi vietnamese, yi yiddish, yo yoruba, yue cantonese, zh chinese
 """
 NAMED = dict(one.strip().split(" ", 1) for one in LANGUAGES.split(","))
+NO_SPEECH, LOG_PROB, REPEATED = 0.6, -1.0, 2.4  # at which Whisper's users doubt a text
+FOREIGN = 0.1  # probability of the language below which it is another one
 OPENAI = ("avg_logprob", "compression_ratio", "no_speech_prob", "temperature")
 
 
@@ -52,6 +54,26 @@ class Transcript:
         """Return the words of all segments."""
         return [word for segment in self.segments for word in segment.words]
 
+    @property
+    def doubts(self) -> list[str]:
+        """Return why the text may be no speech, or of another language, by what the recogniser says
+        of it; each in a line.
+        """
+        marks = [segment.marks for segment in self.segments]
+        shares = [one["language_prob"] for one in marks if "language_prob" in one]
+        if shares and sum(shares) / len(shares) < FOREIGN:
+            share = f"probability {sum(shares) / len(shares):.2f}"
+            cause = f"it does not sound like the language {self.language} ({share})"
+            return [f"{cause}; give the right one, or auto"]
+        doubtful = [place for place, one in enumerate(marks) if is_doubtful(one)]
+        if not doubtful:
+            return []
+        at = clock(self.segments[doubtful[0]].start, ".")
+        return [
+            f"{len(doubtful)} of {len(marks)} segments may be no speech, the first at {at}; listen"
+            " to them, or leave them out"
+        ]
+
     def write(self, fmt: str) -> str:
         """Return the content of a file of a format: txt, srt, vtt, tsv, json, verbose_json or
         changes; UserError for any other.
@@ -59,6 +81,14 @@ class Transcript:
         if fmt not in WRITERS:
             raise UserError(f"{fmt}: no format of a transcript; give {', '.join(WRITERS)}")
         return WRITERS[fmt](self)
+
+
+def is_doubtful(marks: dict[str, float]) -> bool:
+    return (
+        marks.get("no_speech_prob", 0.0) > NO_SPEECH
+        or marks.get("avg_logprob", 0.0) < LOG_PROB
+        or marks.get("compression_ratio", 0.0) > REPEATED
+    )
 
 
 def write_txt(transcript: Transcript) -> str:
@@ -116,6 +146,7 @@ def write_json(transcript: Transcript) -> str:
         "language": transcript.language,
         "duration": transcript.duration,
         **({"fallback": transcript.fallback} if transcript.fallback else {}),
+        **({"doubts": transcript.doubts} if transcript.doubts else {}),
         "segments": list(describe_segments(transcript, with_words=True)),
     }
     return json.dumps(tree, ensure_ascii=False, indent=1) + "\n"

@@ -5,7 +5,7 @@ from lmtools.base.log import say
 from lmtools.transcribe.run import Transcribed, transcribe_all
 from lmtools.transcribe.transcriber import Transcriber
 from lmtools.transcribe.transcript import WRITERS
-from lmtools.verbs.parser import add_lm, add_phrases
+from lmtools.verbs.parser import add_lm, add_phrases, recogniser_options
 
 INCOMPLETE = 3  # exit status where recordings failed
 FORMATS = "txt,srt,vtt,tsv,json"
@@ -33,6 +33,7 @@ def arguments(parser):
     parser.add_argument(
         "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=help_text
     )
+    parser.add("--vad")
     help_text = (
         "language model of the second pass, under a name of its column if weights have several;"
         f" {NO_LM}: the recogniser's own answer (default: the installed English 4-gram, if any)"
@@ -64,7 +65,7 @@ def run(args) -> int:
     lms = [] if args.lm == [NO_LM] else args.lm
     transcriber = Transcriber(
         args.asr, lms, args.weights, args.phrases,
-        opts=args.opts, device=args.device, normaliser=args.normaliser, ear=args.ear,
+        opts=recogniser_options(args), device=args.device, normaliser=args.normaliser, ear=args.ear,
     )  # fmt: skip
     say(f"recogniser {transcriber.asr}; {describe(transcriber, args.lm)}")
     done = transcribe_all(args.input, args.out, transcriber, formats)

@@ -1,5 +1,7 @@
 """The options that several verbs have, each declared once, and the groups that --help shows."""
 
+import argparse
+
 from lmtools.base.computing import Computing
 from lmtools.base.context import LONGEST, MAX_LINE
 from lmtools.base.options import Option, list_options
@@ -90,6 +92,12 @@ GROUPS: dict[str, dict[str, dict]] = {
             "METRIC", "the metric to compute (default: %(default)s)", type=n.metric, default="wer"
         ),
         "--depth": value("N", "use only the first N hypotheses of each list", type=n.positive),
+        "--vad": {
+            "action": argparse.BooleanOptionalAction,
+            "default": None,
+            "help": "Whisper does not hear pauses of 2 s and more, found by silero-vad (default:"
+            " --vad)",
+        },
         "--free": switch(
             "take any answer of the model, not only what the words of a list can build; answers far"
             " from every hypothesis are left out"

@@ -110,6 +110,12 @@ def add_lm(parser: Parser, **changes) -> None:
     )
 
 
+def recogniser_options(args) -> list[str]:
+    """Return the options of --opts, and --vad as one of them."""
+    vad = [] if args.vad is None else [f"vad={str(args.vad).lower()}"]
+    return [*vars(args).get("opts", []), *vad]
+
+
 def add_phrases(parser: Parser, **changes) -> None:
     """Declare --phrases, which takes a glossary's options; `changes` to argparse's."""
     parser.add("--phrases", **changes)

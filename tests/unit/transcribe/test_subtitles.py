@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.transcribe.subtitles import APART, COLUMNS, LONGEST, SPEED, lay_out, width
+from lmtools.transcribe.subtitles import APART, COLUMNS, LEAST, LONGEST, SPEED, lay_out, width
 from lmtools.transcribe.timed import TimedText, TimedWord
 from lmtools.transcribe.transcript import WRITERS, Transcript
 
@@ -44,13 +44,84 @@ def test_subtitles_keep_their_limits(seed, letters):
     for cue, after in pairwise(cues):
         assert cue.start < cue.end <= after.start - APART + 0.002
         seconds = cue.end - cue.start
-        assert seconds <= LONGEST + 1.01
+        assert LEAST - 0.002 <= seconds <= LONGEST + 0.002
         # who has no time to read it has the next one at once
         fast = width(cue.text.replace("\n", " ")) / seconds > SPEED + 0.1
         assert not fast or after.start - cue.end < APART + 0.002
     if not letters:
         inside = sum(not cue.text.endswith((".", ",")) for cue in cues)
         assert inside < len(cues)  # some end where a phrase does
+
+
+def say(text: str, start=0.0, end=0.0, each=None) -> TimedText:
+    """A segment whose words share its time, or last `each` seconds one after another."""
+    words = text.split()
+    step = (end - start) / len(words) if each is None else each
+    times = [(start + n * step, start + (n + 1) * step) for n in range(len(words))]
+    timed = [TimedWord(*time, word, 1) for time, word in zip(times, words, strict=True)]
+    return TimedText(start, end, text, text, timed)
+
+
+LATE = "we waited there for the last train home"
+CROWDED = {  # what Whisper makes of silence, and words with the odd times that it gives
+    "all at the end": (4.0, say(LATE, 4.0, 4.0)),
+    "behind the end": (30.0, say("bye", 29.0, 31.0)),
+    "no time at all": (3.0, TimedText(0.0, 0.0, LATE, LATE)),
+    "behind each other": (8.0, *(say("That is a problem. " * 3, 7.9, 8.0) for _ in range(6))),
+    "one word for a gap": (60.0, say("Oh dear", 1.0, 59.0)),
+    "no pause": (30.0, say(" ".join(["tale"] * 75), 0.0, 30.0)),
+    "the last 0.1 s": (10.0, say(SAID, 0.0, 4.0), say("Bye.", 9.9, 10.0)),
+    "short": (0.1, say("Click.", 0.0, 0.1)),
+}
+
+
+@pytest.mark.parametrize("name", CROWDED)
+def test_no_subtitle_is_brief_or_long_or_beyond_the_end(name):
+    duration, *segments = CROWDED[name]
+    cues = lay_out(segments, duration)
+    assert " ".join(" ".join(cue.text.split()) for cue in cues) == " ".join(
+        " ".join(one.text.split()) for one in segments
+    )
+    for cue in cues:
+        assert min(LEAST, duration) - 0.002 <= cue.end - cue.start <= LONGEST + 0.002
+        assert cue.start >= 0 and cue.end <= duration
+    assert all(cue.end < after.start for cue, after in pairwise(cues))
+
+
+STAYED = "She stayed there until late in the", "evening, then went home by the last bus."
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "cues"),
+    [
+        (f"He left early. {' '.join(STAYED)}", 0.3, ["He left early.", "\n".join(STAYED)]),
+        ("Yes. " + " ".join(["and on"] * 15) + ". No.", 0.3, None),
+        ("Is it? It is! " * 9, 0.25, None),
+    ],
+)  # fmt: skip
+def test_a_sentence_that_ends_is_not_shown_with_a_part_of_the_next(text, each, cues):
+    words = len(text.split())
+    found = [cue.text for cue in lay_out([say(text, 0, words * each)], words * each + 1)]
+    assert cues is None or found == cues
+    for cue in found:
+        flat = cue.replace("\n", " ")
+        assert flat[-1] in ".?!" or not any(mark in flat for mark in ".?!")
+
+
+def test_what_is_doubtful_is_told():
+    def doubts(**marks):
+        plain = {"avg_logprob": -0.3, "no_speech_prob": 0.1, "compression_ratio": 1.2}
+        said = [TimedText(n, n + 1, "you", "you", [], plain | marks) for n in range(2)]
+        return Transcript("de", 3, tuple(said)).doubts
+
+    assert doubts() == doubts(language_prob=0.4) == Transcript("en", 3, ()).doubts == []
+    (told,) = doubts(language_prob=0.02)
+    assert told == (
+        "it does not sound like the language de (probability 0.02); give the right one, or auto"
+    )
+    for mark in ({"no_speech_prob": 0.7}, {"avg_logprob": -1.2}, {"compression_ratio": 2.5}):
+        (told,) = doubts(**mark)
+        assert told.startswith("2 of 2 segments may be no speech, the first at 00:00:00.000; liste")
 
 
 def test_a_title_is_no_end_of_a_sentence():
