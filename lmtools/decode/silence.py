@@ -12,6 +12,7 @@ RATE, CHUNK, CONTEXT = 16_000, 512, 64  # of the detector: samples of a chunk, a
 AT_ONCE = 512  # chunks that it hears
 SPEECH, NO_MORE = 0.5, 0.35  # probabilities at which speech begins, and may end
 PAUSE, AROUND = 2 * RATE, 2 * RATE // 5  # samples of a pause at least; those of it that stay
+BRIEF = RATE // 4  # samples of speech at least: clicks and tones are heard as less
 
 NO_SPEECH, LOG_PROB = 0.6, -1.0  # beyond both it is silence
 REPEATED = 2.4  # ratio of compression beyond which a text repeats itself
@@ -24,7 +25,7 @@ class SpokenSound:
     which AROUND stay beside the speech; all of it without `vad`.
 
     What is left is as faster-whisper's `vad_filter` leaves it, but that shorter pauses stay at the
-    beginning, too. `total` counts the samples of the whole.
+    beginning, too, and less than BRIEF is no speech. `total` counts the samples of the whole.
     """
 
     def __init__(self, blocks: Iterable[np.ndarray], vad: bool):
@@ -48,22 +49,25 @@ class SpokenSound:
 
     def find_speech(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield parts of speech, and where each begins."""
-        at, held, speaking, quiet = 0, np.zeros(0, np.float32), False, None
+        at, held = 0, np.zeros(0, np.float32)
+        began = quiet = None  # where speech begins, and where it may end
         for chunk, probability in self.judge():
             held, end = np.concatenate([held, chunk]), self.total
             if probability >= SPEECH:
-                speaking, quiet = True, None
-            elif speaking and probability < NO_MORE and quiet is None:
+                began, quiet = end - len(chunk) if began is None else began, None
+            elif began is not None and quiet is None and probability < NO_MORE:
                 quiet = end - len(chunk)
-            if speaking and quiet is None:
+            long = began is not None and (quiet or end) - began >= BRIEF
+            if long and quiet is None:
                 yield at, held
                 at, held = end, held[:0]
-            elif speaking and end - len(chunk) - quiet >= PAUSE:
-                yield at, held[: quiet + AROUND - at]
-                speaking, quiet = False, None
-            if not speaking and len(held) > (PAUSE if at == 0 else AROUND):
+            elif quiet is not None and end - len(chunk) - quiet >= PAUSE:
+                if long:
+                    yield at, held[: quiet + AROUND - at]
+                began = quiet = None
+            if began is None and len(held) > (PAUSE if at == 0 else AROUND):
                 at, held = end - AROUND, held[-AROUND:]
-        if speaking:
+        if began is not None and (quiet or self.total) - began >= BRIEF:
             yield at, held
 
     def judge(self) -> Iterator[tuple[np.ndarray, float]]:

@@ -23,6 +23,7 @@ FORMATS = {"json": JSON, "text": TEXT, "srt": TEXT, "verbose_json": JSON, "vtt":
 GRANULARITIES = {"segment": "segments", "word": "words"}  # what verbose_json has of each
 ALIAS = "whisper-1"  # OpenAI's name, which many clients have built in
 FALLBACK = "X-Lmtools-Fallback"  # header: why the text is the recogniser's own
+DOUBTS = "X-Lmtools-Doubts"  # header: why the text may be wrong
 FIELDS, FIELD_BYTES = 100, 1 << 16  # most of a form's fields that are no files; bytes of one
 
 
@@ -104,9 +105,8 @@ class Speech:
         async with request.form(max_files=2, max_fields=FIELDS, max_part_size=FIELD_BYTES) as form:
             recording, form_of_answer, wanted = read_form(form)
             transcript = await self.ask(recording, request.receive)
-        headers = {}
-        if transcript.fallback:
-            headers[FALLBACK] = ascii(one_line(UserError(transcript.fallback)))[1:-1]
+        told = {FALLBACK: transcript.fallback, DOUBTS: "; ".join(transcript.doubts)}
+        headers = {name: ascii(one_line(UserError(x)))[1:-1] for name, x in told.items() if x}
         content = write_answer(transcript, form_of_answer, wanted)
         return Response(content, headers=headers, media_type=FORMATS[form_of_answer])
 

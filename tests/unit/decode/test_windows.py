@@ -191,6 +191,75 @@ def test_silence_has_a_window_and_no_segment():
     assert second.start == 30 and len(second.segments) == 2
 
 
+@pytest.fixture
+def detector(monkeypatch):
+    """A voice activity detector for which samples are probabilities."""
+
+    def run(_, given):
+        return given["input"][:, -1:], given["h"], given["c"]
+
+    model = SimpleNamespace(session=SimpleNamespace(run=run))
+    monkeypatch.setattr("faster_whisper.vad.get_vad_model", lambda: model)
+
+
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        ([(0, 8)], []),
+        ([(0, 0.1)], []),
+        ([(0, 5), (1, 0.1), (0, 9)], []),  # a click
+        ([(1, 0.1)], []),
+        ([(0, 1.8), (1, 3), (0, 1.8)], [(0, 6.6)]),  # short pauses stay
+        ([(0, 6.4), (1, 3.2), (0, 6.4)], [(6, 10)]),
+        ([(1, 3.2), (0, 40), (1, 3.2), (0, 1.6), (1, 1.6)], [(0, 3.6), (42.8, 49.6)]),
+        ([(1, 3.2), (0.4, 4.8), (0, 1.6), (0.4, 1.6), (0, 1.6)], [(0, 8.4)]),  # may go on
+        ([(0, 30)] * 2 + [(1, 3.2)], [(59.6, 63.2)]),  # a recording that ends in speech
+    ],
+)
+def test_pauses_are_left_out(detector, parts, kept):
+    samples = sound(*parts)
+    samples[::512] += np.arange(len(samples[::512]), dtype=np.float32)  # none of it is judged
+    for blocks in ([samples], np.array_split(samples, 1 + len(samples) // 999)):
+        spoken = silence.SpokenSound(blocks, vad=True)
+        for _ in range(2):
+            found = np.concatenate([np.zeros(0, np.float32), *spoken])
+            wanted = [samples[round(a * RATE) : round(b * RATE)] for a, b in kept]
+            assert np.array_equal(found, np.concatenate([found[:0], *wanted]))
+            assert spoken.total == len(samples)
+        left = 0.0
+        for start, end in kept:
+            assert spoken.time(left) == pytest.approx(start)
+            assert spoken.time(left := left + end - start, end=True) == pytest.approx(end)
+
+
+def test_times_are_those_of_the_whole_recording(detector):
+    samples = sound((0, 16), (1, 8), (0, 48), (1, 11.2), (0, 30))  # 19.6 to 24.4, 71.6 to ..
+    model = FakeWhisper([ONE, ONE])
+    model.options = WhisperOptions(depth=2)
+    found = list(decode_recording(model, [samples]))
+    assert [(one.start, one.end) for one in found] == [(15.6, 82.8), (82.8, 113.2)]
+    spans = [(one.start, one.end) for window in found for one in window.segments]
+    assert spans == [(15.6, 19.6), (19.6, 82.8), (82.8, 83.6)]  # the last begins in the sound
+    times = [
+        time for _, *times, _ in found[0].word_times(found[0].segments[1], "w3") for time in times
+    ]
+    assert times == [19.6, 19.6] and found[1].state is None
+    assert len(found[1].sound_of(found[1].segments[0])) == 0.8 * RATE
+    (nothing,) = decode_recording(model, [sound((0, 0.1))])
+    assert (nothing.end, nothing.segments, nothing.state) == (0.1, [], None)
+    (rest,) = decode_recording(model, [samples], state=found[0].state)
+    assert (rest.start, rest.end) == (82.8, 113.2)
+
+
+def test_words_keep_to_their_segment_and_sentences_to_themselves():
+    search = SimpleNamespace(at=0, model=SimpleNamespace(rate=RATE), time=lambda seconds: seconds)
+    segment = segments.SpokenSegment(1.0, 9.0, [], 0)
+    timed = [(" One,", 0, 4, 1), (" two", 3.9, 4.2, 1), (" three.", 4.2, 8, 1), (" Four", 8, 30, 1)]
+    found = list(segments.WindowSearch.fit_times(search, segment, timed))
+    times = [(word, round(start, 3), round(end, 3)) for word, start, end, _ in found]
+    assert times == [("One,", 2.6, 4), ("two", 4, 4.2), ("three.", 4.2, 5.6), ("Four", 9, 9)]
+
+
 def test_a_loop_is_decoded_again_and_marked():
     loop = ([[t(0), *[1] * 90, t(9), t(9)]], -0.1, 0.1)
     model = FakeWhisper([loop])
