@@ -27,7 +27,7 @@ setup: .venv/.stamp
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "$(PYTHON) is older than Python 3.10; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[dev,docs,hf,mt,onnx,ct2,interop,tasks]'
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[dev,docs,hf,mt,onnx,interop,tasks]'
 	@touch $@
 
 demo: setup

@@ -46,24 +46,6 @@ def load_lmtools(load: Load, engine: str) -> Score:
     return lambda texts: (many if len(texts) > 1 else one).score(texts)
 
 
-def load_ctranslate2(load: Load) -> Score:
-    """CTranslate2's Generator."""
-    import ctranslate2
-
-    subword = load_subword(load.home / "ct2/subword")
-    generator = ctranslate2.Generator(
-        str(load.home / "ct2"), inter_threads=load.calls, intra_threads=load.threads,
-        compute_type={"int8": "int8_float32"}.get(load.precision, load.precision),
-    )  # fmt: skip
-
-    def score(texts):
-        pieces = [[subword.vocabulary[i] for i in ids] for ids in subword.encode_batch(texts)]
-        made = generator.score_batch([["<s>", *some, "</s>"] for some in pieces])
-        return [sum(row.log_probs) for row in made]
-
-    return score
-
-
 def load_onnxruntime(load: Load) -> Score:
     """ONNX Runtime with all its optimisations."""
     import onnxruntime
@@ -169,7 +151,6 @@ def ours(precision: str, engine: str) -> Engine:
 ENGINES = (
     ours("float32", "torch"), ours("float32", "auto"), ours("float32", "prepared"),
     ours("float32", "onnx"),
-    Engine("CTranslate2", "float32", load_ctranslate2, "ctranslate2", "ct2"),
     Engine("ONNX Runtime", "float32", load_onnxruntime, "onnxruntime", "onnx"),
     Engine("OpenVINO", "float32", load_openvino, "openvino", "onnx"),
     Engine("transformers", "float32", load_transformers, "transformers", "hf"),
@@ -177,7 +158,6 @@ ENGINES = (
     ours("bfloat16", "prepared"),
     Engine("OpenVINO", "bfloat16", load_openvino, "openvino", "onnx"),
     ours("int8", "prepared"), ours("int8", "onnx"),
-    Engine("CTranslate2", "int8", load_ctranslate2, "ctranslate2", "ct2"),
 )  # fmt: skip
 
 

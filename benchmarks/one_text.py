@@ -1,6 +1,5 @@
-"""What one text by LM.score costs, in turns with ONNX Runtime and CTranslate2 on the exported
-model, in one process and one thread, by processor time, which other work on the machine disturbs
-least.
+"""What one text by LM.score costs, in turns with ONNX Runtime on the exported model, in one
+process and one thread, by processor time, which other work on the machine disturbs least.
 
     python benchmarks/one_text.py --lm DIR|3x128x2000 [--texts 150] [--turns 5]
 
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from engine_workers import Load, load_ctranslate2, load_onnxruntime
+from engine_workers import Load, load_onnxruntime
 from engines import LISTS, place_model
 
 import lmtools
@@ -39,11 +38,8 @@ OURS = {  # engine, precision and rows that are asked for
 
 def load_ways(home: Path) -> dict:
     """Return functions of a list of one text by name."""
-    for form in ("onnx", "ct2"):
-        load(FORMS[form][0])(str(home / "lm"), str(home / form))
+    load(FORMS["onnx"][0])(str(home / "lm"), str(home / "onnx"))
     ways = {PEER: load_onnxruntime(Load(home, "float32", 1, 1))}
-    for precision in ("float32", "int8"):
-        ways[f"CTranslate2 {precision}"] = load_ctranslate2(Load(home, precision, 1, 1))
     for name, asked in OURS.items():
         try:
             ways[name] = lmtools.load(home / "lm", threads=1, device="cpu", **asked).score

@@ -102,7 +102,6 @@ EXTRAS = {
     "tokenizers": "hf",
     "httpx": "llm",
     "llama_cpp": "gguf",
-    "ctranslate2": "ct2",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "sacremoses": "mt",

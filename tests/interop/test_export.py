@@ -106,30 +106,6 @@ def test_onnx_runtime_gives_our_scores(name, models, tmp_path):
     assert load_subword(tmp_path / "out/subword").hash == said["subword"]
 
 
-@pytest.mark.parametrize("name", ["causal", "untied"])
-def test_ctranslate2_gives_our_scores(name, models, tmp_path):
-    ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the package ctranslate2")
-    lm = models(name)
-    assert main(f"export --lm {lm} --to ct2 --out {tmp_path}/out".split()) == 0
-    generator = ctranslate2.Generator(f"{tmp_path}/out", compute_type="float32")
-    ids, expected = our_scores(lm, TEXTS)
-    pieces = load_subword(tmp_path / "out/subword").vocabulary
-    given = [["<s>", *(pieces[i] for i in sentence), "</s>"] for sentence in ids]
-    for row, own in zip(generator.score_batch(given), expected, strict=True):
-        assert row.log_probs == pytest.approx(own, abs=1e-4)
-        assert sum(row.log_probs) == pytest.approx(own.sum(), abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("name", "cause"),
-    [("masked", "no masked"), ("lstm", "no lstm"), ("pre", "norm pre"), ("adaptive", "adaptive")],
-)
-def test_ct2_refuses_what_is_no_decoder(name, cause, models, tmp_path, capsys):
-    assert main(f"export --lm {models(name)} --to ct2 --out {tmp_path}/out".split()) == 1
-    assert cause in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 def test_onnx_refuses_what_it_has_no_operation_for(models, tmp_path, capsys):
     pytest.importorskip("onnx", reason="needs the package onnx")
     lm = models("projected")

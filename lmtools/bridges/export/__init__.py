@@ -16,14 +16,12 @@ from lmtools.ngram.model import is_ngram
 
 FORMS = {  # and the package that each needs
     "arpa": ("lmtools.bridges.export.ngrams:write_arpa", "numpy"),
-    "arpa-nemo": ("lmtools.bridges.export.ngrams:write_characters", "numpy"),
-    "ct2": ("lmtools.bridges.export.ct2:write_ct2", "ctranslate2"),
     "fst": ("lmtools.bridges.export.ngrams:write_fst", "numpy"),
     "hf": ("lmtools.bridges.export.huggingface:write_huggingface", "transformers"),
     "onnx": ("lmtools.bridges.export.onnx:write_onnx", "onnx"),
 }
 
-NGRAM_FORMS = ("arpa", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
+NGRAM_FORMS = ("arpa", "fst")  # of n-gram models, others of neural ones
 
 EXAMPLES = (
     "lmtools export --lm lm --to arpa --out arpa",

@@ -1,18 +1,11 @@
-"""N-gram models in forms whose tokens are called as another toolkit calls them.
-
-ARPA files, which KenLM reads:
-
-as they are      words or pieces: pyctcdecode, flashlight, torchaudio, KenLM's own programs
-NeMo's           the character with the number of the piece + 100
-
+"""N-gram models as ARPA files (pyctcdecode, flashlight, torchaudio, KenLM's own programs), and as
 OpenFst text: the model as the acceptor G, whose labels are token ids. States are histories; a
 back-off arc reads #0 and writes nothing, as in the G of Kaldi and k2 and in icefall's bigram for
 LODR.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -29,55 +22,19 @@ from lmtools.text.subword.sentences import SentencePiece, ordinary
 UNK, BOS, EOS = SYMBOLS
 # an order: words to (log10 probability, log10 back-off weight)
 Order = dict[tuple[str, ...], tuple[float, float]]
-OFFSET = 100  # DEFAULT_TOKEN_OFFSET of NeMo's n-gram scripts
-SURROGATES = 0xD800  # the first code point that UTF-8 cannot write
 GRAPH, LABELS = "G.fst.txt", "symbols.txt"
 EPSILON, BACKOFF = "<eps>", "#0"
 LN10 = math.log(10)
 
 
-def write_arpa(
-    directory: str, out: str, choose: Callable[[Subword], Mapping[str, str] | None] = lambda _: None
-) -> str:
-    """Write the n-grams of `directory` as `out`/lm.arpa with the names that `choose` gives the
-    tokens of a subword model, and `out`/tokens.txt with their ids; None: their own names. What to
-    say of it.
-    """
-    subword = read_vocabulary(directory)
-    names, left_out = choose(subword), 0
-    orders = read_ngrams(directory)
-    if names is not None:
-        orders, left_out = keep_tokens(orders, names)
-        orders = [rename_tokens(order, names) for order in orders]
+def write_arpa(directory: str, out: str) -> str:
+    """Write the n-grams of `directory` as `out`/lm.arpa; what to say of it."""
+    subword, orders = read_vocabulary(directory), read_ngrams(directory)
     with atomic_directory(out, ARPA) as temporary:
         with open(temporary / ARPA, "w", encoding="utf-8", newline="\n") as stream:
             write_arpa_text(stream, orders)
-        if names is not None:
-            write_symbols(temporary / "tokens.txt", token_ids(subword))
         subword.save_to(temporary / "subword")
-    return f"{out}/{ARPA}: n-grams {' '.join(str(len(o)) for o in orders)}{say_left_out(left_out)}"
-
-
-def name_by_character(subword: Subword) -> dict[str, str]:
-    """Return the characters with the numbers id + OFFSET, in which NeMo writes the ids of its BPE
-    tokenizer's pieces; <unk> keeps its name. UserError for other vocabularies.
-    """
-    if not isinstance(subword, SentencePiece):
-        raise UserError(
-            f"--to arpa-nemo: the model is of a {subword.scheme} vocabulary, but NeMo's characters"
-            " stand for pieces of its SentencePiece model; adopt that with lmtools subword, or use"
-            " --to arpa"
-        )
-    ids = {token: i for token, i in token_ids(subword).items() if token != UNK}
-    if max(ids.values()) + OFFSET >= SURROGATES:
-        raise UserError(
-            f"--to arpa-nemo: {max(ids.values()) + 1} pieces are more than there are characters;"
-            f" use a vocabulary of at most {SURROGATES - OFFSET}"
-        )
-    return {token: chr(i + OFFSET) for token, i in ids.items()}
-
-
-write_characters = partial(write_arpa, choose=name_by_character)
+    return f"{out}/{ARPA}: n-grams {' '.join(str(len(order)) for order in orders)}"
 
 
 def write_fst(directory: str, out: str) -> str:

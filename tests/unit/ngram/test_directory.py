@@ -128,7 +128,7 @@ def test_cut_offs_that_cannot_be(text, tmp_path, capsys, given):
 
 
 @needs("bridges")
-@pytest.mark.parametrize("form", ["hf", "ct2", "onnx"])
+@pytest.mark.parametrize("form", ["hf", "onnx"])
 def test_neural_forms_of_an_ngram_model_are_refused(directory, tmp_path, capsys, form):
     """By what the model is, and what it can be; a file has no vocabulary."""
     for lm, said in (
