@@ -3,8 +3,10 @@ a Transcriber hears, one at a time.
 """
 
 import asyncio
+import contextlib
 import json
 import math
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -34,13 +36,15 @@ class ClientLeftError(Exception):
 @dataclass
 class Upload:
     """A recording that is to be heard; `gone`: nobody waits for it any more; `taken`: the thread
-    that hears it reads its file.
+    that hears it reads its file; `heard`: what is called with each part of its text, of a `stream`.
     """
 
     file: BinaryIO
     language: str | None = None
     prompt: str | None = None
     temperature: float | None = None
+    stream: bool = False
+    heard: Callable[[str], object] | None = None
     gone: bool = False
     taken: bool = False
 
@@ -75,6 +79,7 @@ class Speech:
                 prompt=recording.prompt,
                 temperature=recording.temperature,
                 progress=recording.check,
+                heard=recording.heard,
             )
         ]
 
@@ -102,13 +107,43 @@ class Speech:
         return transcript
 
     async def transcribe(self, request: Request) -> Response:
-        async with request.form(max_files=2, max_fields=FIELDS, max_part_size=FIELD_BYTES) as form:
+        limits = {"max_files": 2, "max_fields": FIELDS, "max_part_size": FIELD_BYTES}
+        async with contextlib.AsyncExitStack() as files:
+            form = await files.enter_async_context(request.form(**limits))
             recording, form_of_answer, wanted = read_form(form)
+            if recording.stream:
+                events = self.tell(recording, request.receive, files.pop_all())
+                return Events(await anext(events), events)
             transcript = await self.ask(recording, request.receive)
         told = {FALLBACK: transcript.fallback, DOUBTS: "; ".join(transcript.doubts)}
         headers = {name: ascii(one_line(UserError(x)))[1:-1] for name, x in told.items() if x}
         content = write_answer(transcript, form_of_answer, wanted)
         return Response(content, headers=headers, media_type=FORMATS[form_of_answer])
+
+    async def tell(
+        self, recording: Upload, receive, files: contextlib.AsyncExitStack
+    ) -> AsyncIterator[bytes]:
+        """Yield events of the parts of a recording's text, and one of the whole; `files` are closed
+        in the end. Raise what `ask` does before the first event, which tells it later.
+        """
+        loop, texts, first = asyncio.get_running_loop(), asyncio.Queue(), True
+        recording.heard = lambda text: loop.call_soon_threadsafe(texts.put_nowait, text)
+        async with files:
+            asked = asyncio.ensure_future(self.ask(recording, receive))
+            asked.add_done_callback(lambda _: texts.put_nowait(None))
+            try:
+                while (text := await texts.get()) is not None:
+                    part, first = text if first else f" {text}", False
+                    yield spell_event({"type": "transcript.text.delta", "delta": part})
+                whole = asked.result().text
+                yield spell_event({"type": "transcript.text.done", "text": whole})
+            except Exception as error:
+                if first or isinstance(error, ClientLeftError):
+                    raise
+                yield b"data: " + spell_for_openai(error, 500) + b"\n\n"
+            finally:
+                asked.cancel()
+                await asyncio.gather(asked, return_exceptions=True)
 
     def describe(self, name: str) -> dict:
         return {"id": name, "object": "model", "created": 0, "owned_by": "lmtools"}
@@ -123,6 +158,30 @@ class Speech:
             cause = f"no model {name[:40]!a} is here; use {self.model}"
             raise Refusal(404, cause, code="model_not_found", param="model")
         return answer_json(self.describe(name))
+
+
+class Events(Response):
+    """An answer of server-sent events, the `first` of which is there."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, first: bytes, rest: AsyncIterator[bytes]):
+        super().__init__(headers={"Cache-Control": "no-store"})
+        self.first, self.rest = first, rest
+        del self.headers["content-length"]
+
+    async def __call__(self, scope, receive, send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        async with contextlib.aclosing(self.rest) as rest:
+            await send({"type": "http.response.body", "body": self.first, "more_body": True})
+            async for event in rest:
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body"})
+
+
+def spell_event(tree: dict) -> bytes:
+    return f"data: {json.dumps(tree, ensure_ascii=False)}\n\n".encode()
 
 
 def answer_json(tree: dict) -> Response:
@@ -149,6 +208,13 @@ def read_form(form: FormData) -> tuple[Upload, str, set[str]]:
         cause = f"{field} is {str(strange[0])[:40]!a}; give {', '.join(GRANULARITIES)}"
         raise Refusal(400, cause, param=field)
     recording = Upload(file.file, texts["language"], texts["prompt"], read_temperature(form))
+    stream = read_text(form, "stream") or "false"
+    if stream.lower() not in ("true", "false"):
+        raise Refusal(400, f"stream is {stream[:40]!a}; give true or false", param="stream")
+    recording.stream = stream.lower() == "true"
+    if recording.stream and form_of_answer not in ("json", "text"):
+        cause = f"stream=true has events of text, no {form_of_answer}; give response_format=json"
+        raise Refusal(400, cause, param="stream")
     return recording, form_of_answer, wanted or {"segment"}
 
 

@@ -91,6 +91,7 @@ class Transcriber:
         prompt: str | None = None,
         temperature: float | None = None,
         progress: Callable[[float, float | None], object] | None = None,
+        heard: Callable[[str], object] | None = None,
     ) -> Transcript:
         """Return the transcript of a file, its bytes, or an open binary file.
 
@@ -98,7 +99,8 @@ class Transcriber:
         `prompt` are words that go before, or the name of a session or speaker whose phrases the
         glossary has. `temperature` is taken and has no effect: the search is no sampling.
         `progress` is called with the seconds that are done and those of the whole, None where the
-        file does not say; what it raises ends the work. UserError for what is no sound.
+        file does not say; what it raises ends the work. `heard` is called with the text of each
+        window that has some. UserError for what is no sound.
         """
         if isinstance(source, bytes):
             source = BytesIO(source)
@@ -112,6 +114,8 @@ class Transcriber:
             windows.append(window)
             if progress is not None:
                 progress(window.end, whole)
+            if heard is not None and window.segments:
+                heard(" ".join(segment.text for segment in window.segments))
         return join_windows(windows, self.recogniser.options.language)
 
     def hear(

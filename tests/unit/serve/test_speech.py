@@ -146,6 +146,27 @@ def test_openais_client_gets_what_transcribe_writes(client, home, wanted):
         client.models.retrieve("gpt")
 
 
+def test_a_stream_tells_the_text_as_it_is_heard(service, client, home, wanted):
+    events = list(ask(client, home, stream=True))
+    *parts, done = events
+    assert len(parts) == 3 and {one.type for one in parts} == {"transcript.text.delta"}
+    assert "".join(one.delta for one in parts) == wanted.text
+    assert (done.type, done.text) == ("transcript.text.done", wanted.text)
+    for more in ({"response_format": "srt"}, {"extra_body": {"stream": "yes"}}):
+        with pytest.raises(openai.BadRequestError) as refused:
+            ask(client, home, **{"stream": True, **more})
+        assert refused.value.param == "stream" and ";" in refused.value.message
+    with pytest.raises(openai.BadRequestError, match="cannot be read as audio"):
+        ask(client, home, "text.wav", stream=True)
+    (home / "slow").write_text("0.3")
+    try:  # whoever leaves is not waited for
+        with ask(client, home, stream=True) as stream:
+            assert next(iter(stream)).delta
+        assert ask(client, home).text == wanted.text
+    finally:
+        (home / "slow").unlink()
+
+
 def test_a_fault_of_the_second_pass_is_told_beside_the_recognisers_own_text(client, home, wanted):
     (home / "broken").touch()
     try:
