@@ -14,9 +14,9 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
+from lmtools.formats.marks import read_marks
 from lmtools.lattice.paths import nbest as best_paths
 from lmtools.networks.confusion import NetworkBuilder, as_lattice, share_out
-from lmtools.networks.files import read_marks
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.lists import rescore
 from lmtools.rescoring.risk import PosteriorDoubts, posterior, posterior_scores

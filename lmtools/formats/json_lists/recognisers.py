@@ -183,7 +183,9 @@ def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[S
             for segment in members(results, "segments", where):
                 yield member(segment, "alternatives", list, where)
         else:
-            yield member(results, "transcripts", list, where)
+            spoken, items = member(results, "transcripts", list, where), results.get("items")
+            one = len(spoken) == 1 and isinstance(spoken[0], dict) and items is not None
+            yield [spoken[0] | {"items": items}] if one else spoken
     elif "results" in tree:
         for result in members(tree, "results", where):
             finals = [result[name] for name in FINALS if name in result]

@@ -3,7 +3,8 @@
 The words of an utterance go by their starts, in whatever order the lines are. A confidence is a
 probability, or `NA` where there is none. The columns besides the word are kept as the extra
 `times`, a line a word. A text without them, or with another number of words, is written with
-made-up times, a tenth of a second a word, which are not read back as times. An utterance without
+made-up times, a tenth of a second a word, which is said, and not read back as times. Times that
+another format holds (`marks`) are taken. An utterance without
 words is the comment `;; utt is empty`, which other readers skip. Alternations (`<ALT_BEGIN>`) are
 refused; other lines that start with `;;` are comments.
 """
@@ -15,13 +16,14 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.log import say
 from lmtools.formats.checks import NUMBER, identifier, number, only_hypothesis, write_lines
+from lmtools.formats.marks import NONE, WordMark, read_marks
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "sclite: `utt channel start duration word`; one hypothesis an utterance"
 EMPTY = re.compile(r";; (\S+) is empty")
-NONE = "NA"  # in the place of a confidence
 TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 OVERLAP = 4  # of so many words one stands in another: outputs of two systems
 Line = tuple[str, int, list[str]]  # where, number of the block of an utterance's lines, columns
@@ -107,6 +109,12 @@ def check_numbers(columns: Sequence[str], where: str) -> None:
             )
 
 
+def spell_mark(mark: WordMark) -> str:
+    """Return the columns of a word's times and, if known, its confidence."""
+    confidence = "" if mark.confidence is None else f" {mark.confidence:g}"
+    return f"1 {mark.start:.2f} {max(mark.end - mark.start, 0):.2f}{confidence}"
+
+
 def made_up(words: int) -> list[str]:
     """Make up the times of a text that has none."""
     return [f"1 {place / 10:.2f} 0.10" for place in range(words)]
@@ -114,10 +122,19 @@ def made_up(words: int) -> list[str]:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write the only hypothesis of each list, without scores; UserError for longer lists."""
-    write_lines(nbests, path, lambda nbest, where: spell_list(nbest, path, where))
+    untimed: list[str] = []
+    write_lines(nbests, path, lambda nbest, where: spell_list(nbest, path, where, untimed))
+    tell_untimed(untimed, path)
 
 
-def spell_list(nbest: NBest, path, where: str) -> Iterator[str]:
+def tell_untimed(utts: Sequence[str], path) -> None:
+    """Say of which utterances no times of words were read."""
+    if utts:
+        more = f" and {len(utts) - 1} more" if len(utts) > 1 else ""
+        say(f"{path}: no times of words were read of {utts[0]!r}{more}: 0.1 s a word is made up")
+
+
+def spell_list(nbest: NBest, path, where: str, untimed: list[str]) -> Iterator[str]:
     hyp = only_hypothesis(nbest, path)
     if nbest.utt.startswith(";;"):
         raise UserError(f"{where}: starts a comment in ctm; rename it")
@@ -126,7 +143,9 @@ def spell_list(nbest: NBest, path, where: str) -> Iterator[str]:
     words = hyp.text.split()
     times = hyp.extra.get("times", "").split("\n")
     if len(times) != len(words) or not all(TIMES.fullmatch(row) for row in times):
-        times = made_up(len(words))
+        marks = read_marks(hyp)
+        times = made_up(len(words)) if marks is None else [spell_mark(mark) for mark in marks]
+        untimed += [nbest.utt] if words and marks is None else []
     if not words:
         yield f";; {nbest.utt} is empty"
     for word, row in zip(words, times, strict=True):

@@ -30,6 +30,7 @@ PATHS = (NEMO, "wav_filename", "audio_path", "file_name", "path", "file", "wav",
 TEXTS = ("text", "sentence", "transcript", "transcription", "wrd")
 HYPS = ("pred_text", "hyp", "hypothesis", "prediction")
 REFS = ("ref", "reference")
+TIMED = ("timestamps_word", "words", "word_timestamps")  # words with times
 SPEAKERS = ("speaker", "speaker_id", "spk", "client_id")
 SCORES = ("score", "am", "am_score", "log_prob", "logprob")
 INSIDE = ("supervisions", "tracks", "cut")  # of Lhotse's cuts
@@ -46,7 +47,7 @@ class Row(NamedTuple):
     hyp: str | None
     scores: Mapping[str, float]
     where: str
-    speaker: str | None = None
+    extra: Mapping[str, str] = EMPTY
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -63,7 +64,9 @@ def recognises(path: Path, first: str) -> bool:
         if next(find_supervisions(tree), None):
             return True
         rich = NEMO not in tree and any(
-            isinstance(value, (dict, list)) or "_score" in name or "confidence" in name
+            (isinstance(value, (dict, list)) and name not in ("alignment", "custom"))  # Lhotse's
+            or "_score" in name
+            or "confidence" in name
             for name, value in tree.items()
         )
         kinds = (str, type(None))
@@ -84,7 +87,7 @@ def find_supervisions(tree: Mapping) -> Iterator[Mapping]:
 def read(path) -> Iterator[NBest]:
     """Read the text of each utterance, or hypotheses, perhaps with scores and a reference."""
     lists: dict[str, tuple[list[Hypothesis], str | None]] = {}
-    extras: dict[str, dict[str, str]] = {}
+    speakers: dict[str, dict[str, str]] = {}
     for row in rows(path):
         text, ref = (row.text, None) if row.hyp is None else (row.hyp, row.text)
         if text is None:
@@ -92,9 +95,10 @@ def read(path) -> Iterator[NBest]:
         hyps, said = lists.setdefault(row.utt, ([], ref))
         if said != ref:
             raise UserError(f"{row.where}: another reference of {row.utt!r} before; correct one")
-        hyps.append(Hypothesis(" ".join(text.split()), row.scores))
-        extras[row.utt] = {SPEAKER: row.speaker} if row.speaker else {}
-    yield from (NBest(utt, tuple(hyps), ref, extras[utt]) for utt, (hyps, ref) in lists.items())
+        extra = dict(row.extra)
+        speakers[row.utt] = {SPEAKER: extra.pop(SPEAKER)} if SPEAKER in extra else {}
+        hyps.append(Hypothesis(" ".join(text.split()), row.scores, extra))
+    yield from (NBest(utt, tuple(hyps), ref, speakers[utt]) for utt, (hyps, ref) in lists.items())
 
 
 def rows(path) -> Iterator[Row]:
@@ -117,7 +121,19 @@ def rows(path) -> Iterator[Row]:
         if not (scores and utt in utterances):
             utterances.add(utt, where)
         speaker = json_io.optional(tree, choose(tree, SPEAKERS) or "", str, where)
-        yield Row(utt, text, hyp, scores, where, speaker=speaker)
+        extra = {SPEAKER: speaker} if speaker else {}
+        if words := find_words(tree):
+            extra["words"] = json_io.as_text(words)
+        yield Row(utt, text, hyp, scores, where, extra=extra)
+
+
+def find_words(tree: Mapping) -> list | None:
+    """Return the words with times of a row: NeMo's, or of a supervision of Lhotse's."""
+    aligned = tree.get("alignment")
+    rows = aligned.get("word") if isinstance(aligned, dict) else None
+    if isinstance(rows, list) and all(isinstance(row, list) for row in rows):
+        return [dict(zip(("word", "start", "duration"), row, strict=False)) for row in rows]
+    return next((tree[key] for key in TIMED if isinstance(tree.get(key), list)), None)
 
 
 def name_row(tree: Mapping, where: str) -> str:

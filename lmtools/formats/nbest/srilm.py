@@ -196,7 +196,10 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
         name: parse_in_unit(repr(value), BYTELOG, where, f"the sum of the {name} scores")
         for name, value in sums.items()
     }
-    return Hypothesis(drop_pauses(token[0] for token in tokens), scores)
+    spans = ((float(token[3]), float(token[5])) for token in tokens if token[0] != PAUSE)
+    times = "\n".join(f"1 {start:.2f} {max(end - start, 0):.2f}" for start, end in spans)
+    extra = {"times": times} if times else {}
+    return Hypothesis(drop_pauses(token[0] for token in tokens), scores, extra)
 
 
 def find_words(tokens: list[list[str]], where: str) -> list[list[str]]:

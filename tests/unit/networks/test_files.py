@@ -2,14 +2,17 @@
 
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
+from lmtools.cli import main
 from lmtools.formats import ctm, kaldi_text, read
+from lmtools.formats.marks import WordMark, read_marks
 from lmtools.networks import files as networks
-from lmtools.networks.files import NETWORKS, WordMark, read_marks
+from lmtools.networks.files import NETWORKS
 from lmtools.types import ConfusionNetwork, Hypothesis, Slot
 
 NETWORK = ConfusionNetwork(
@@ -192,3 +195,155 @@ def test_many_words_without_times_are_no_work(tmp_path):
     begin = time.monotonic()
     assert len(marks_of(tmp_path, {"segments": segments})) == 50_000
     assert time.monotonic() - begin < 20
+
+
+# what each program writes of `blue finch`, 0.1-0.4 and 0.5-1.1 s, and the file's name
+SEC = {"start": 0.1, "end": 0.4}, {"start": 0.5, "end": 1.1}
+BLUE, FINCH = ({"word": word} | at for word, at in zip(("blue", "finch"), SEC, strict=True))
+SEGMENT = {"text": " blue finch", "words": [BLUE, FINCH]}
+TEXT = {"transcript": "blue finch", "confidence": 0.9}
+WRITTEN = {
+    "vosk": {"text": "blue finch", "result": [BLUE | {"conf": 1.0}, FINCH | {"conf": 1.0}]},
+    "vosk alternatives": {
+        "alternatives": [{"text": "blue finch", "confidence": 9.5, "result": [BLUE, FINCH]}]
+    },
+    "whisper": {"text": " blue finch", "segments": [SEGMENT]},
+    "whisperX": {"segments": [SEGMENT], "word_segments": []},
+    "faster-whisper": [SEGMENT | {"start": 0.1, "end": 1.1}],
+    "openai": {"text": "blue finch", "words": [BLUE, FINCH], "duration": 1.2},
+    "hugging face": {
+        "text": "blue finch",
+        "chunks": [
+            {"text": " blue", "timestamp": [0.1, 0.4]}, {"text": " finch", "timestamp": [0.5, 1.1]}
+        ],
+    },
+    "whisper.cpp": {
+        "transcription": [
+            {
+                "offsets": {"from": 0, "to": 1200},
+                "text": " blue finch",
+                "tokens": [
+                    {"text": "[_BEG_]", "offsets": {"from": 0, "to": 0}},
+                    {"text": " blue", "offsets": {"from": 100, "to": 400}, "p": 0.9},
+                    {"text": " fin", "offsets": {"from": 500, "to": 800}},
+                    {"text": "ch", "offsets": {"from": 800, "to": 1100}},
+                    {"text": "[_TT_60]", "offsets": {"from": 1200, "to": 1200}},
+                ],
+            }
+        ]
+    },
+    "google": {
+        "results": [
+            {"alternatives": [TEXT | {"words": [
+                {"word": "blue", "startTime": "0.100s", "endTime": "0.400s"},
+                {"word": "finch", "startTime": "0.500s", "endTime": "1.100s"},
+            ]}]}
+        ]
+    },
+    "google v2": {
+        "results": [
+            {"alternatives": [TEXT | {"words": [
+                {"word": "blue", "startOffset": {"nanos": 100000000}, "endOffset": "0.4s"},
+                {"word": "finch", "start_offset": "0.5s", "end_offset": "1.1s"},
+            ]}]}
+        ]
+    },
+    "amazon": {
+        "results": {
+            "transcripts": [{"transcript": "blue finch."}],
+            "items": [
+                {"start_time": "0.1", "end_time": "0.4", "type": "pronunciation",
+                 "alternatives": [{"content": "blue", "confidence": "0.99"}]},
+                {"start_time": "0.5", "end_time": "1.1", "type": "pronunciation",
+                 "alternatives": [{"content": "finch", "confidence": "0.99"}]},
+                {"type": "punctuation", "alternatives": [{"content": ".", "confidence": "0.0"}]},
+            ],
+        }
+    },
+    "amazon alternatives": {
+        "results": {"segments": [{"alternatives": [{"transcript": "blue finch.", "items": [
+            {"start_time": "0.1", "end_time": "0.4", "content": "blue", "type": "pronunciation"},
+            {"start_time": "0.5", "end_time": "1.1", "content": "finch", "type": "pronunciation"},
+            {"content": ".", "type": "punctuation"},
+        ]}]}]}
+    },
+    "azure": {
+        "RecognitionStatus": "Success",
+        "NBest": [{"Confidence": 0.9, "Lexical": "blue finch", "Display": "Blue finch.", "Words": [
+            {"Word": "blue", "Offset": 1000000, "Duration": 3000000},
+            {"Word": "finch", "Offset": 5000000, "Duration": 6000000},
+        ]}],
+    },
+    "azure batch": {
+        "recognizedPhrases": [{"nBest": [{"confidence": 0.9, "lexical": "blue finch", "words": [
+            {"word": "blue", "offset": "PT0.1S", "duration": "PT0.3S", "offsetInTicks": 1000000.0,
+             "durationInTicks": 3000000.0},
+            {"word": "finch", "offset": "PT0.5S", "duration": "PT0.6S"},
+        ]}]}]
+    },
+    "deepgram": {"results": {"channels": [{"alternatives": [TEXT | {"words": [BLUE, FINCH]}]}]}},
+    "watson": {
+        "results": [{"final": True, "alternatives": [
+            TEXT | {"timestamps": [["blue", 0.1, 0.4], ["finch", 0.5, 1.1]]}
+        ]}]
+    },
+    "sherpa-onnx": {
+        "utt": "u", "text": " blue finch", "tokens": [" blue", "", " fin", "ch"],
+        "timestamps": [0.1, 0.4, 0.5, 1.1],
+    },
+    "nemo": {
+        "audio_filepath": "u.wav", "pred_text": "blue finch",
+        "timestamps_word": [word | {"start_offset": 3, "end_offset": 9} for word in (BLUE, FINCH)],
+    },
+    "lhotse": {
+        "id": "u", "recording_id": "r", "start": 0.0, "duration": 1.2, "channel": 0,
+        "text": "blue finch",
+        "alignment": {"word": [["blue", 0.1, 0.3, None], ["finch", 0.5, 0.6, None]]},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_times_are_read_as_each_program_writes_them(tmp_path, capsys, kind):
+    path, out = tmp_path / "u.json", str(tmp_path / "o.ctm")
+    path.write_text(json.dumps(WRITTEN[kind]) + "\n")
+    form = ["--format", "vosk"] if kind == "vosk" else []
+    assert main(["convert", str(path), out, "--to", "ctm", *form]) == 0
+    assert "made up" not in capsys.readouterr().err
+    rows = [line.split()[2:5] for line in Path(out).read_text().splitlines()]
+    last = "0.60" if kind != "sherpa-onnx" else rows[1][1]  # which knows no end
+    assert [(begin, length) for begin, length, _ in rows] == [("0.10", "0.30"), ("0.50", last)]
+    (tmp_path / "n.ctm").unlink(missing_ok=True)
+    command = ["network", "build", "--nbest", str(path), "--to", "ctm", "--out", out, *form]
+    assert main(command) == 0
+    assert [line.split()[2:4] for line in Path(out).read_text().splitlines()] == [
+        r[:2] for r in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"text": "blue finch", "segments": [{"text": " blue finch"}]},
+        {
+            "utt": "u",
+            "beams": [["blue finch", None, [["blue", [1, 4]], ["finch", [5, 11]]], -1.5, -2]],
+        },
+        {
+            "results": [
+                {"alternatives": [TEXT | {"words": [{"word": "blue", "startTime": "soon"}]}]}
+            ]
+        },
+    ],
+)
+def test_times_that_are_not_there_are_told(tmp_path, capsys, tree):
+    """None, frames, and what is no time."""
+    path, out = tmp_path / "u.json", str(tmp_path / "o.ctm")
+    path.write_text(json.dumps(tree) + "\n")
+    for command in (
+        ["convert", str(path), out, "--to", "ctm"],
+        ["network", "build", "--nbest", str(path), "--to", "ctm", "--out", out],
+    ):
+        assert main(command) == 0
+        said = capsys.readouterr().err
+        assert "no times of words were read of 'u': 0.1 s a word is made up" in said
