@@ -7,10 +7,12 @@ plain form again.
 """
 
 import hashlib
+import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,12 +40,15 @@ LITHUANIAN = {
     ),
     "upper": tuple((f"{letter}\u0307", letter.upper()) for letter in "ijį"),
 }
+# Greek has no accents in upper case
+GREEK = (*zip("άέήίόύώΐΰΆΈΉΊΌΎΏ\u0301", (*"ΑΕΗΙΟΥΩΪΫΑΕΗΙΟΥΩ", ""), strict=True),)
 # Language -> case -> what is replaced, in this order, and by what
 CASINGS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     "none": {"lower": (), "upper": ()},
     "tr": TURKIC,
     "az": TURKIC,
     "lt": LITHUANIAN,
+    "el": {"lower": (), "upper": GREEK},
 }
 LANGUAGE = re.compile(r"[a-z]{2,3}")
 
@@ -218,6 +223,39 @@ NORMALISERS = {
     "librispeech": Normaliser("lower", "strip", "straight", "NFKC"),
     **{name: Normaliser(whisper=rules) for name, rules in WHISPER_NAMES.items()},
 }
+
+
+# What makes case alike, by the options of lmtools convert: the first of those that do as well
+CASES = {
+    f"--normaliser none:language={language} " * (language != "none") + f"--case {case}": Normaliser(
+        case=case, language=language
+    )
+    for language in ("none", "tr", "lt", "el")
+    for case in ("lower", "upper")
+}
+
+
+def choose_case(sides: Iterable[Iterable[str]]) -> str:
+    """Return that of CASES by which collections of texts share most words: the first where none has
+    a letter that another rule writes otherwise.
+    """
+    sides = [
+        Counter(word for text in texts for word in text.translate(BLANK).split()) for texts in sides
+    ]
+    sides = [side for side in sides if side]
+    if all(word.isascii() for side in sides for word in side):
+        return next(iter(CASES))
+
+    def count_shared(name: str) -> float:
+        changed: list[Counter] = []
+        for side in sides:
+            changed.append(Counter())
+            for word, count in side.items():
+                changed[-1][CASES[name](word)] += count
+        pairs = itertools.permutations(changed, 2)
+        return sum(sum(n for w, n in a.items() if w in b) / a.total() for a, b in pairs)
+
+    return max(CASES, key=count_shared)
 
 
 def parse_normaliser(spec: str) -> Normaliser:

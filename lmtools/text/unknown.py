@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lmtools.base.log import say
-from lmtools.text.normaliser import NORMALISERS, Normaliser
+from lmtools.text.normaliser import CASES, NORMALISERS, Normaliser
 from lmtools.text.unify import UNIFIERS, unifier
 
 MANY = 0.2  # the share of unknown tokens from which a text is hardly of the model's kind
@@ -17,10 +17,16 @@ KNOWN = 0.8  # of the parts of a word, of letters say, from which it is explaine
 LOOKED_AT = 10_000  # texts in which the words are sought
 # Forms of Unicode that the options below do not bring about
 FORMS = ("nfc", "invisible", "separators", "digits", "nfkc")
+
+
+def describe_case(case: Normaliser) -> str:
+    rules = f" by the rules of {case.language}" * (case.language != "none")
+    return f"in {case.case} case{rules}"
+
+
 # How unknown words may be written to be known: the options of lmtools convert, and what they do
 CHANGES = {
-    "--case lower": ("in lower case", Normaliser(case="lower")),
-    "--case upper": ("in upper case", Normaliser(case="upper")),
+    **{name: (describe_case(case), case) for name, case in CASES.items()},
     "--apostrophe straight": ("with straight apostrophes", Normaliser(apostrophe="straight")),
     "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
     **{f"--unify {name}": (UNIFIERS[name].about, unifier([name])) for name in FORMS},

@@ -20,16 +20,18 @@ from lmtools.evaluate.doctor.inputs import (
 )
 from lmtools.evaluate.doctor.profile import SIGNS, Profile
 from lmtools.evaluate.doctor.trials import (
-    LOWER,
     MARKS,
     PUNCTUATION,
     RARE,
     convert_options,
+    name_both,
+    name_settings,
     rewriting,
 )
 from lmtools.evaluate.doctor.writing import ALIKE, WrittenErrors, choose_forms_beside_writing
 from lmtools.formats.edits import capitalise
 from lmtools.text.marks import drop_marks, find_marks
+from lmtools.text.normaliser import CASES, choose_case
 from lmtools.text.scripts import split_units
 from lmtools.text.unknown import conversion, explain
 
@@ -66,8 +68,8 @@ def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, options: Sequen
     """Return the remedy of a pair with options that bring it about, as far as they help."""
     if other.name == "text":
         # whose rules of case go with no punctuation, as models are best learnt
-        settings = ",".join(option[2:].replace(" ", "=") for option in options)
-        name = "librispeech" if LOWER in options else f"none:{settings}"
+        cases = [name_both(option) for option in options if option in CASES]
+        name = cases[0] if cases else f"none:{name_settings(options)}"
         return f"{remedy} --normaliser {name} to lmtools rescue, ngram or subword"
     if useful := [option for option in options if inputs.helps(option)]:
         whole = set(useful) <= set(inputs.remedies)
@@ -106,7 +108,10 @@ def writing(inputs: DoctorInputs) -> Iterator[Finding]:
             place = (
                 where_cased(other, hyps) if cased else more.first[most(*[odd[more.name]] * 2)[0]]
             )
-            options = [LOWER] * cased + [PUNCTUATION] * (bool(differences[cased:]) and not free)
+            casing = inputs.trial.casing
+            if other.name == "text":
+                casing = choose_case([hyps.words, other.words])
+            options = [casing] * cased + [PUNCTUATION] * (bool(differences[cased:]) and not free)
             advice = "fine where both are free to punctuate, as translations are"
             if options:
                 advice = remedy_of(inputs, remedy, other, options)

@@ -4,15 +4,15 @@ rewritten, and the least combination of rewritings that brings it down.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lmtools.evaluate.doctor.profile import APOSTROPHES, Profile
 from lmtools.evaluate.metrics import METRICS
 from lmtools.text.marks import drop_marks
-from lmtools.text.normaliser import Normaliser
+from lmtools.text.normaliser import CASES, NORMALISERS, Normaliser, choose_case
 from lmtools.text.scripts import CHARACTER
 from lmtools.text.unify import UNIFIERS, unifier
-from lmtools.text.unknown import conversion
+from lmtools.text.unknown import conversion, describe_case
 
 SAMPLE = 500  # utterances, evenly from all
 MEANT = 0.7  # of the errors are left at most where two ways of writing make them
@@ -21,10 +21,12 @@ SLACK = 0.01  # of the errors: what a rewriting has to take away to be worth its
 # Rewritings beside those of UNIFIERS, by the options of lmtools convert, in the order of that verb;
 # each in the words of `0.0 in lower case`
 MARKS, PUNCTUATION = "--drop-marks", "--punctuation strip"
-LOWER, BARE = "--case lower", "--apostrophe strip"
+BARE = "--apostrophe strip"
+
+
 OPTIONS: dict[str, tuple[str, Callable[[str], str]]] = {
     MARKS: ("without marks", drop_marks),
-    LOWER: ("in lower case", Normaliser(case="lower")),
+    **{name: (describe_case(case), case) for name, case in CASES.items()},
     PUNCTUATION: ("without punctuation", Normaliser(punctuation="strip")),
     BARE: ("without apostrophes", Normaliser(apostrophe="strip")),
 }
@@ -49,6 +51,24 @@ def rewriting(names: Iterable[str]) -> Callable[[str], str]:
     return rewrite
 
 
+def name_both(casing: str) -> str:
+    """Return the normaliser that strips punctuation and changes case as one of CASES."""
+    case = CASES[casing]
+    return replace(NORMALISERS["librispeech"], case=case.case, language=case.language).spec
+
+
+def name_settings(names: Iterable[str]) -> str:
+    """Return those of OPTIONS as settings of a normaliser."""
+    settings = []
+    for name in OPTIONS:
+        if name in names:
+            _, _, setting = name.rpartition("--")
+            language = CASES[name].language if name in CASES else "none"
+            settings.append(setting.replace(" ", "="))
+            settings += [f"language={language}"] * (language != "none")
+    return ",".join(settings)
+
+
 def convert_options(names: Iterable[str]) -> str:
     """Return the command that applies rewritings to hypotheses and references."""
     names = set(names)
@@ -64,12 +84,21 @@ class Trial:
 
     pairs: Sequence[tuple[str, str]]
     sums: dict[frozenset[str], tuple[int, int]] = field(default_factory=dict)
+    others: Sequence[Iterable[str]] = ()  # texts that will be compared with both sides
+    chosen: str | None = None
 
     def __post_init__(self):
         self.pairs = self.pairs[:: -(-len(self.pairs) // SAMPLE) or 1]
         letters = "".join(ref for _, ref in self.pairs)
         few = 2 * len(CHARACTER.findall(letters)) <= len(letters)
         self.metric = METRICS["wer" if few else "cer"]
+
+    @property
+    def casing(self) -> str:
+        """Return that of CASES which brings both sides, and `others`, nearest."""
+        if self.chosen is None:
+            self.chosen = choose_case([*zip(*self.pairs, strict=True), *self.others])
+        return self.chosen
 
     def measure(
         self, hyps: Callable[[str], str], refs: Callable[[str], str] | None = None
@@ -119,7 +148,7 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
     """
     if not trial.pairs or not trial.errors():
         return []
-    lower = [LOWER] * (hyps.case != references.case)
+    lower = [trial.casing] * (hyps.case != references.case)
     folds = [name for name in UNIFIERS if UNIFIERS[name].folds and is_meant(trial, name)]
     safe = [name for name in UNIFIERS if not UNIFIERS[name].folds]
     helpful: set[str] = set()

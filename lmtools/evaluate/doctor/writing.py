@@ -10,27 +10,25 @@ from lmtools.evaluate.doctor.inputs import profile_rows, read_words, share
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import (
     BARE,
-    LOWER,
-    OPTIONS,
     PUNCTUATION,
     RARE,
     Trial,
     choose_remedies,
     convert_options,
     least_beside,
+    name_both,
+    name_settings,
     rewriting,
 )
 from lmtools.evaluate.edits import has_digits, strip_joints
 from lmtools.evaluate.fit import OF_CHARACTERS
 from lmtools.evaluate.metrics import METRICS, ErrorRate
-from lmtools.text.normaliser import parse_normaliser
+from lmtools.text.normaliser import CASES, parse_normaliser
 from lmtools.text.scripts import find_spacing
 from lmtools.text.unify import UNIFIERS
 from lmtools.text.unknown import LOOKED_AT, MANY, conversion, explain
 from lmtools.types import NBest
 
-BOTH = "librispeech"  # the normaliser that lowers and strips
-SINGLY = "--normaliser none --case lower --punctuation strip"
 GAIN = 1.0  # of the error rate, percent, from which lists are rewritten
 WRITING, MOST = 0.05, 0.5  # of the errors: of writing, of case and punctuation, that are told
 SHOWN = 5  # lines of a file of words
@@ -69,18 +67,21 @@ def choose_writing(
     hyps, refs, lines = sides
     if normaliser == "none":
         return Writing("", "none", f"as it is (--normaliser none){letters}", metric)
-    trial = Trial([(n.hyps[0].text, n.ref) for n in nbests if n.hyps and n.ref is not None])
+    pairs = [(n.hyps[0].text, n.ref) for n in nbests if n.hyps and n.ref is not None]
+    trial = Trial(pairs, others=[texts["text"], *[texts["hypotheses"]] * (not pairs)])
+    both = name_both(trial.casing)
+    singly = convert_options([trial.casing, PUNCTUATION]).removeprefix("lmtools convert ")
     names = choose_remedies(trial, hyps, refs) if refs.lines else []
     names = [name for name in names if name not in UNIFIERS or not UNIFIERS[name].folds]
     names = names if trial.rate() - trial.rate(names) >= GAIN else []  # else as users count it
     lists = convert_options(names).removeprefix("lmtools convert").strip()
-    lists = lists.replace(SINGLY, f"--normaliser {normaliser or BOTH}")
+    lists = lists.replace(singly, f"--normaliser {normaliser or both}")
     if lm:
         option = explain_unknown(nbests, names, lm)
-        same = option.removeprefix("--normaliser none ") if BOTH in lists else option
+        same = option.removeprefix("--normaliser none ") if both in lists else option
         lists = f"{lists} {same}".strip()
     if lines.lines and not normaliser:
-        normaliser = name_normaliser(hyps, lines, names)
+        normaliser = name_normaliser(hyps, lines, names, trial.casing)
     if lines.lines and bare:
         normaliser = replace(parse_normaliser(normaliser or "none"), letters="split").spec
     told = describe(side for side in (hyps, refs, lines) if side.lines)
@@ -111,9 +112,9 @@ def explain_unknown(nbests: Sequence[NBest], names: Sequence[str], lm: str) -> s
     return conversion(option).removeprefix("lmtools convert ") if option else ""
 
 
-def name_normaliser(hyps: Profile, text: Profile, names: Sequence[str]) -> str | None:
+def name_normaliser(hyps: Profile, text: Profile, names: Sequence[str], casing: str) -> str | None:
     """Return the normaliser by which a model reads lists, rewritten by `names`, and text alike."""
-    case = "lower" if LOWER in names else hyps.case
+    case, both = CASES[casing].case if casing in names else hyps.case, name_both(casing)
     cased = bool(case and text.case and case != text.case)
     odd = [text.punctuation() if PUNCTUATION in names else text.foreign_punctuation(hyps)]
     odd += [] if PUNCTUATION in names else [hyps.foreign_punctuation(text)]
@@ -121,8 +122,9 @@ def name_normaliser(hyps: Profile, text: Profile, names: Sequence[str]) -> str |
     settings = ["punctuation=strip"] * (max(rates) >= RARE and not cased)
     settings += ["apostrophe=strip"] * (BARE in names)
     if not settings:
-        return BOTH if cased else None
-    return f"{BOTH if cased else 'none'}:{','.join(settings)}"
+        return both if cased else None
+    both = both if cased else "none"
+    return f"{both}{',' if ':' in both else ':'}{','.join(settings)}"
 
 
 def describe(sides: Iterable[Profile]) -> str:
@@ -175,7 +177,7 @@ def choose_forms_beside_writing(trial: Trial) -> list[str]:
         pairs = ((h, r) for h, r in pairs if strip_joints(h) != strip_joints(r))
         return sum(align(ref, hyp).counts.errors for hyp, ref in pairs)
 
-    names = [LOWER, PUNCTUATION, *(name for name in UNIFIERS if not UNIFIERS[name].folds)]
+    names = [trial.casing, PUNCTUATION, *(name for name in UNIFIERS if not UNIFIERS[name].folds)]
     before = trial.errors()
     if before - errors(names) <= MOST * before:
         return []
@@ -220,7 +222,7 @@ class WrittenErrors:
 
 def evaluate_options(names: Iterable[str]) -> str:
     """Return the command of `convert_options` for texts that are only counted."""
-    settings = ",".join(name[2:].replace(" ", "=") for name in OPTIONS if name in names)
+    settings = name_settings(names)
     forms = ",".join(name for name in UNIFIERS if name in names)
     options = f" --normaliser none:{settings}" * bool(settings) + f" --unify {forms}" * bool(forms)
     return f"lmtools evaluate{options}"

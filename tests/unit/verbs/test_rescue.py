@@ -512,3 +512,41 @@ def test_letters_count_where_no_blanks_part_words(tmp_path, monkeypatch, capfd, 
     rows = [line for line in out.splitlines() if line.startswith(("first pass", "with LM"))]
     first, last = (float(row.split()[2]) for row in rows)
     assert status == 0 and "  CER  " in out and last < first and "(no use)" not in out
+
+
+# Sentences, and what a recogniser writes for a word of each; lists are in upper case, as the
+# language writes it
+CASED = {
+    "de": ("die straße war nass|er weiß den weg|der fuß tut weh|sie grüßt uns",
+           "straße strafe weiß reis fuß fluss grüßt grüsste", str.upper, "case=upper"),
+    "tr": ("ışık çok güzel|istanbul büyük bir şehir|kız kapıyı açtı|ılık su içti",
+           "ışık aşık istanbul istasyon kız kir ılık ilik",
+           lambda text: text.replace("i", "İ").upper(), "language=tr"),
+    "el": ("ο δρόμος είναι μακρύς|η πόλη είναι όμορφη|ο ουρανός είναι γαλανός|το σπίτι έχει κήπο",
+           "δρόμος τρόμος πόλη πάλη ουρανός ουραγός σπίτι σπιρί",
+           lambda text: text.upper().translate(str.maketrans("ΆΈΉΊΌΎΏ", "ΑΕΗΙΟΥΩ")), "language=el"),
+    "en": ("the street was wet|he knows the way|the foot hurts a lot|she greets us",
+           "street treat knows nose foot food greets grits", str.upper, "librispeech"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("refs", ["upper", "lower"])
+@pytest.mark.parametrize("language", CASED)
+def test_case_is_changed_as_the_language_writes_it(tmp_path, monkeypatch, capfd, language, refs):
+    monkeypatch.chdir(tmp_path)
+    texts, confused, upper, told = CASED[language]
+    said, words = texts.split("|"), confused.split()
+    for part in ("dev", "test"):
+        lists = []
+        for n in range(24):
+            ref = said[n % len(said)]
+            wrong = ref.replace(*words[2 * (n % len(said)) :][:2])
+            hyps = [upper(text) for text in ((wrong, ref) if n % 3 else (ref, wrong))]
+            ref = upper(ref) if refs == "upper" else ref
+            lists.append(NBest.of(f"{part}-{n}", hyps, ref=ref, am=[-1.0, -1.5]))
+        jsonl.write(lists, f"{part}.jsonl")
+    Path("text").write_text("".join(f"{line}\n" for line in said * 9))
+    assert main([*CALL.split(), "--text", "text"]) == 0
+    out = capfd.readouterr().out
+    assert "with LM             0.00" in out and "(no use)" not in out
+    assert told in re.search("(?m)^writing: .*", out)[0] or (language, refs) == ("en", "lower")
