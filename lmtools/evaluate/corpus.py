@@ -1,5 +1,6 @@
 """Corpus-level evaluation of one hypothesis an utterance."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,8 +115,9 @@ class References:
         except UserError as error:
             raise UserError(f"{source}: {error}") from None
         missing = tuple(utt for utt in refs if utt not in hyps)
-        most = max(1 if isinstance(ref, str) else len(ref) for ref in refs.values())
-        signature = measure.signature.replace("nrefs:1", f"nrefs:{most}")
+        numbers = {1 if isinstance(ref, str) else len(ref) for ref in refs.values()}
+        number = "var" if len(numbers) > 1 else numbers.pop()  # as sacreBLEU signs it
+        signature = re.sub(r"\bnrefs:\w+", f"nrefs:{number}", measure.signature)
         score = float(measure.score(statistics.sum(0)))
         return Evaluation(self.metric, score, statistics, missing, signature=signature)
 

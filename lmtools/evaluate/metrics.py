@@ -188,6 +188,7 @@ def describe_options(choices: Mapping[str, Mapping]) -> str:
     return ", ".join(f"{option}={'|'.join(values)}" for option, values in choices.items())
 
 
+LOWERCASE = {"no": {}, "yes": {"lowercase": True}}  # sacreBLEU's option, of BLEU and chrF
 HUB5 = "hub5"  # the rules of NIST's hub5 tests: sclite -F -D
 
 METRICS = Metrics(
@@ -217,9 +218,23 @@ METRICS = Metrics(
         2 + 2 * BLEU_ORDER,
         bleu,
         sentence_score=sentence_bleu,
-        choices={"tokenize": {name: {"tokenize": name} for name in TOKENISERS}},
+        choices={
+            "tokenize": {name: {"tokenize": name} for name in TOKENISERS},
+            "lowercase": LOWERCASE,
+            "effective_order": {"no": {}, "yes": {"effective_order": True}},
+        },
     ),
-    chrf=Sacre("chrF", "CHRF", 3 * CHRF_ORDER, chrf, unit="characters"),
+    chrf=Sacre(
+        "chrF",
+        "CHRF",
+        3 * CHRF_ORDER,
+        chrf,
+        unit="characters",
+        choices={
+            "word_order": {"0": {}, "1": {"word_order": 1}, "2": {"word_order": 2}},
+            "lowercase": LOWERCASE,
+        },
+    ),
     ter=Sacre(
         "TER",
         "TER",

@@ -112,7 +112,15 @@ class Sacre:
         """Return the metric with other options; UserError for what sacrebleu would ignore."""
         if settings.get("asian_support") and not settings.get("normalized"):
             raise UserError("ter: asian=yes does nothing alone; write ter:normalized=yes,asian=yes")
-        return replace(self, settings=settings)
+        words = settings.get("word_order", 0)
+        score = self.sentence_score if settings.get("effective_order") else self.corpus_score
+        return replace(
+            self,
+            settings=settings,
+            title=self.title + "+" * words,  # chrF++
+            width=self.width + 3 * words,
+            corpus_score=score,
+        )
 
     def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
         """Return sacrebleu's statistics (hypotheses, width), against one reference or several."""
@@ -223,11 +231,13 @@ def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chrf(totals: np.ndarray) -> np.ndarray:
-    """Return chrF2 (...,) from statistics (..., 18): n-grams of both sides and matches, of 6
-    orders, with sacrebleu's effective order.
+    """Return chrF2 (...,) from statistics (..., 18), chrF2++ from (..., 24): n-grams of both sides
+    and matches, of 6 orders and 2 of words, with sacrebleu's effective order.
     """
-    # (..., 6) each
-    hyp, ref, matches = np.moveaxis(totals.reshape(*totals.shape[:-1], CHRF_ORDER, 3), -1, 0)
+    # (..., orders) each
+    hyp, ref, matches = np.moveaxis(
+        totals.reshape(*totals.shape[:-1], totals.shape[-1] // 3, 3), -1, 0
+    )
     both = (hyp > 0) & (ref > 0)
     orders = np.maximum(both.sum(-1), 1)
     precision, recall = (

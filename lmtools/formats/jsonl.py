@@ -47,7 +47,7 @@ class ListObject(msgspec.Struct, forbid_unknown_fields=True):
 
     utt: str
     hyps: list[HypothesisObject]
-    ref: str | Annotated[list[str], msgspec.Meta(min_length=2)] | UnsetType | None = UNSET
+    ref: str | Annotated[list[str], msgspec.Meta(min_length=1)] | UnsetType | None = UNSET
     session: str | UnsetType = UNSET
     speaker: str | UnsetType = UNSET
     extra: Mapping[str, str] = EMPTY

@@ -7,13 +7,21 @@ import numpy as np
 
 from lmtools.base.batching import plan_batches, prepare_distinct
 from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.prompts import CONTEXT, list_contexts
-from lmtools.score.texts import TextScores, count_scored, one_thread, refuse_not_finite, score_texts
+from lmtools.score.texts import (
+    TextScores,
+    count_scored,
+    one_thread,
+    refuse_not_finite,
+    score_all,
+    score_texts,
+)
 
 RULES = (
     "natural log; the end of sentence is predicted and counted; unknown {unit} count with"
@@ -34,7 +42,8 @@ BOTH = (
 
 
 def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context: int = 0) -> dict:
-    """Return perplexities of `texts` (one a sentence, at least one) under stated rules.
+    """Return perplexities of `texts` (one a sentence, at least one) under stated rules. What
+    the normaliser empties does not count.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the
     latter compares models of different vocabularies. Over sentences: mean and median of exp(-log
@@ -45,6 +54,7 @@ def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context
     those before each.
     """
     scorer = load(replace(spec, context=bool(context)), computing)
+    texts = keep_worded(texts, scorer)
     if context:
         before = list_contexts(texts, [range(len(texts))], scorer, context)
         scores = score_texts(list(zip(before, texts, strict=True)), scorer, computing)
@@ -60,9 +70,19 @@ def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context
     return {
         "lm": spec.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
+        **({} if context else leave_out_unknown(texts, scorer, scores)),
         "rules": rules + (f"; {READ}" if context else ""),
         "signature": scores.signature, **more,
     }  # fmt: skip
+
+
+def keep_worded(texts: Sequence[str], scorer: Scorer) -> list[str]:
+    """Return the texts of which the model's normaliser leaves something, as estimation reads them;
+    UserError for none.
+    """
+    if kept := [text for text in texts if scorer.normalise(text)]:
+        return kept
+    raise UserError(f"{scorer.spec.lm}: its normaliser leaves no word of the text; give words")
 
 
 def measure_log_normaliser(texts: Sequence[str], scorer: Scorer) -> dict[str, float]:
@@ -98,6 +118,7 @@ def mixture_perplexity(
     weights = np.full(len(lms), 1 / len(lms)) if weights is None else complete_weights(weights, lms)
     scorers = [load(spec, computing) for spec in specs]
     mixture = MixtureScorer(scorers, weights, lms, specs[0])
+    texts, held_out = (keep_worded(side, mixture) if side else side for side in (texts, held_out))
     tuned = {}
     if tune:
         scores = MixtureScores(held_out, mixture)
@@ -106,9 +127,10 @@ def mixture_perplexity(
         names = ("sentences", "words", "tokens", "subword_ppl", "word_ppl")
         tuned = {"held_out": {name: figures[name] for name in names}}
     scores = MixtureScores(texts, mixture)
+    mixed = scores.mixed(mixture)
     return {
         "lm": " + ".join(lms), "kind": mixture.kind,
-        **summarise(texts, mixture, scores.mixed(mixture)),
+        **summarise(texts, mixture, mixed), **leave_out_unknown(texts, mixture, mixed),
         "rules": describe_rules("tokens", mixture.kind, specs, mixture),
         "signature": mixture.signature,
         "mixture": list(describe_parts(texts, mixture, scores)),
@@ -183,6 +205,23 @@ def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
         "sentence_ppl_median": float(np.median(per_sentence)),
         **({"notes": notes} if notes else {}),
     }  # fmt: skip
+
+
+def leave_out_unknown(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
+    """Return the perplexity of known tokens and ends alone, as KenLM's query prints it; nothing
+    where all are known or tokens have no probabilities from the left.
+    """
+    places = np.flatnonzero(scores.unknown)
+    if scorer.kind != "perplexity" or not getattr(scorer, "by_token", True) or not len(places):
+        return {}
+    chosen = [texts[place] for place in places.tolist()]
+    sentences, which = prepare_distinct(chosen, scorer.prepare)
+    copies, lost = np.bincount(which), 0.0
+    for numbers, values in score_all(scorer, sentences):
+        for number, value in zip(numbers, values, strict=True):
+            lost += copies[number] * value[:-1][scorer.unknown(sentences[number])].sum()
+    rest = scores.tokens.sum() - scores.unknown.sum()
+    return {"known_ppl": float(np.exp((lost - scores.log_prob.sum()) / rest))}
 
 
 def describe_rules(unit: str, kind: str, specs: Sequence[LMSpec], scorer: Scorer) -> str:

@@ -101,6 +101,8 @@ def show_figures(figures):
         f"{figures['sentences']:,} sentences, {figures['words']:,} words, {figures['tokens']:,}"
         f" tokens, {figures['oov']:,} unknown"
     )
+    if "known_ppl" in figures:
+        print(f"without unknown tokens: token {figures['known_ppl']:.2f}")
     for part in figures.get("mixture", ()):
         print(
             f"{part['weight']:.4f} {part['lm']}: alone word {part['word_ppl']:.2f}, token"

@@ -7,10 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+from sacrebleu import metrics as their_metrics
 
 from lmtools.cli import main
 from lmtools.evaluate.corpus import evaluate
 from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.pairs import pair_gains
 from lmtools.evaluate.significance import paired_bootstrap
 from lmtools.formats import kaldi_text
 
@@ -104,3 +106,49 @@ def test_one_system_does_not_differ_from_itself():
         == paired_bootstrap(statistics, statistics, "bleu", 1).p
         == 1
     )
+
+
+OPTIONS = {
+    "bleu": {}, "chrf": {}, "ter": {}, "chrf:word_order=2": {"word_order": 2},
+    "chrf:word_order=1": {"word_order": 1}, "chrf:lowercase=yes": {"lowercase": True},
+    "chrf:word_order=2,lowercase=yes": {"word_order": 2, "lowercase": True},
+    "bleu:lowercase=yes": {"lowercase": True},
+    "bleu:effective_order=yes": {"effective_order": True},
+    "bleu:tokenize=intl,lowercase=yes,effective_order=yes":
+        {"tokenize": "intl", "lowercase": True, "effective_order": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("several", [1, 2, "var"])
+@pytest.mark.parametrize("size", [60, 4])
+@pytest.mark.parametrize("metric", OPTIONS)
+def test_options_and_several_references(metric, size, several):
+    theirs = getattr(their_metrics, metric.partition(":")[0].upper())(**OPTIONS[metric])
+    every = texts()
+    hyps = [text.swapcase() if i % 3 else text for i, text in enumerate(every["first"])][-size:]
+    hyps[1:] = hyps[1:] if size == 60 else ["is it not", "THE house", ""]  # of few n-grams
+    refs, more = every["ref"][-size:], every["second"][-size:]
+    more = [text if i % 4 or several == 2 else None for i, text in enumerate(more)]
+    expected = theirs.corpus_score(hyps, [refs] if several == 1 else [refs, more])
+    pairs = enumerate(zip(refs, more, strict=True))
+    ours = {
+        i: r if several == 1 else tuple(x for x in (r, m) if x is not None) for i, (r, m) in pairs
+    }
+    found = evaluate(ours, dict(enumerate(hyps)), metric)
+    assert found.score == pytest.approx(expected.score, abs=1e-9) and (found.score or size == 4)
+    signature = f"|{theirs.get_signature()}|missing:empty"
+    assert signature in found.signature and f"|nrefs:{several}|" in found.signature
+    gains = pair_gains(metric, refs[:5], range(3))
+    one = METRICS[metric]
+    expected = [[one.gain(one.statistics(ref, [text]))[0] for ref in refs[:3]] for text in refs[:5]]
+    np.testing.assert_allclose(gains, expected, atol=1e-9)
+
+
+def test_a_list_of_one_reference_is_read(tmp_path, capsys):
+    line = '{{"utt": "{}", "ref": {}, "hyps": [{{"text": "a b c d"}}]}}\n'
+    (tmp_path / "n.jsonl").write_text(
+        line.format("u", '["a b c d"]') + line.format("v", '"a b c d"')
+    )
+    for metric in ("wer", "bleu"):
+        assert main(["evaluate", "--hyp", f"{tmp_path}/n.jsonl", "--metric", metric]) == 0
+        assert f"{'WER 0.00%' if metric == 'wer' else 'BLEU 100.00'}" in capsys.readouterr().out

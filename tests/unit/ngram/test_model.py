@@ -3,6 +3,7 @@ import itertools
 import json
 import math
 import pickle
+import re
 import shutil
 from shlex import split
 
@@ -314,6 +315,29 @@ def test_ppl_of_text_with_unk_in_it(written, words, home, tmp_path):
     assert figures["log_prob"] == pytest.approx(total * math.log(10), abs=1e-4)
     assert (figures["words"], figures["sentences"], figures["oov"]) == (7, 2, 4)
     assert figures["word_ppl"] == pytest.approx(math.exp(-figures["log_prob"] / 9))
+    rows = [NgramModel.load(tmp_path / "lm").conditional(text) for text in ("w0 x w1", "x y = w2")]
+    known = np.concatenate([scores[~unknown] for scores, unknown in rows])  # as KenLM's query
+    assert len(known) == 5
+    assert figures["known_ppl"] == pytest.approx(np.exp(-known.mean()))
+
+
+@pytest.mark.parametrize("more", [(), ("lm",)])
+@pytest.mark.parametrize("name", ["none", "librispeech", "whisper-basic", "librispeech:case=upper"])
+def test_ppl_counts_the_lines_that_estimation_reads(tmp_path, capsys, name, more):
+    text = tmp_path / "t"
+    text.write_text("A b, c\n...\n\n - \na b zzz\n\ufeff \n!?\n")
+    lm = tmp_path / "lm"
+    make = split(f"ngram --text {text} --order 2 --out {lm} --kenlm none --normaliser {name}")
+    assert main(make) == 0
+    made = capsys.readouterr().out
+    call = split(f"ppl --lm {lm} --text {text}") + [a for o in more for a in ("--lm", tmp_path / o)]
+    assert main([*map(str, call), *("--mix", "0.5") * bool(more)]) == 0
+    told = capsys.readouterr().out
+    sentences, tokens = re.search(r"(\d+) sentences, (\d+) tokens", made).groups()
+    assert f"\n{sentences} sentences, {tokens} words, {int(sentences) + int(tokens)} tokens" in told
+    assert "without unknown tokens" not in told
+    text.write_text("...\n")
+    assert main([*map(str, call), *("--mix", "0.5") * bool(more)]) == int(name != "none")
 
 
 def test_a_text_without_unknown_words_leaves_room_for_them(tmp_path):
