@@ -52,7 +52,7 @@ def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     lists = form.lists or any(nbest.ref is not None for nbest in nbests)
     held = tuple(nbests) if lists else None
-    return Texts(path, best, held, name.partition(":")[0], list_speakers(nbests))
+    return Texts(path, best, held, name.partition(":")[0], speakers=list_speakers(nbests))
 
 
 def load_plain(path: str) -> Texts:

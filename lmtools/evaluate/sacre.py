@@ -189,8 +189,8 @@ class Sacre:
         figures = result.score, against.score, result.score - against.score, result.mean
         half_width = float(result.ci) if len(first) > 1 and result.ci > ALIKE else None
         return SacrePaired(
-            *map(float, figures), half_width, p, test.n_samples, test._seed,
-            self.signed(signature), units=len(first), sign_p=sign_p,
+            *map(float, figures), half_width=half_width, p=p, sign_p=sign_p, units=len(first),
+            resamples=test.n_samples, seed=test._seed, signature=self.signed(signature),
         )  # fmt: skip
 
     @property

@@ -202,10 +202,11 @@ def paired_bootstrap(
     p, sign_p = judge_draws(left - right, measure.gain(first) - measure.gain(second))
     units = len(first)
     return Bootstrap(
-        score, against, score - against,
-        score_interval(left, first, measure), score_interval(right, second, measure),
-        interval(left - right, units), float(better.mean()), p, resamples,
-        seed=seed, units=units, sign_p=sign_p,
+        score, against, score - against, resamples=resamples, seed=seed, units=units,
+        score_interval=score_interval(left, first, measure),
+        against_interval=score_interval(right, second, measure),
+        difference_interval=interval(left - right, units),
+        improvement=float(better.mean()), p=p, sign_p=sign_p,
     )  # fmt: skip
 
 
