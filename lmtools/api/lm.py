@@ -21,7 +21,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
 from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.defaults import is_default, load_weights
-from lmtools.rescoring.features import DERIVED, ScoreColumns, summed
+from lmtools.rescoring.features import LENGTHS, ScoreColumns, summed
 from lmtools.rescoring.weights import Weights
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
@@ -201,7 +201,7 @@ class LM:
         if not any(each.hyps for each in lists):
             return nbest if isinstance(nbest, NBest) else lists
         known = {name for each in lists for hyp in each.hyps for name in hyp.scores}
-        missing = [name for name in weights.features if name not in {*known, *DERIVED, "rank"}]
+        missing = [name for name in weights.features if name not in {*known, *LENGTHS, "rank"}]
         if len({summed(name) for name in missing}) != 1:
             raise UserError(
                 f"nbest: lacks {', '.join(missing) or 'none'} of {', '.join(weights.features)},"

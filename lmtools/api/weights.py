@@ -43,7 +43,7 @@ def tune(
     numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `phrases` are
     the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
     phrases by id of utterances, speakers or sessions. `options` are those of TuningOptions:
-    `objective`, `form`, `lengths`, `loop`, `fix`, `reference`, `negative`, `folds`,
+    `objective`, `form`, `lengths`, `fix`, `reference`, `negative`, `folds`,
     `seed`. `speakers` are of folds by speaker, by utterance; `source` is what messages and the
     weights call the lists. UserError for what does not fit together; lesser doubts are warnings.
     """

@@ -9,11 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 
-import numpy as np
-
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.text.marks import count_looped, drop_marks, find_marks, is_looping
+from lmtools.text.marks import drop_marks, find_marks
 from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 
 # Extras that describe each word or token of a text, so that they are of the words they were read
@@ -25,7 +23,6 @@ OF_TOKENS = re.compile(
 TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many
 SYSTEM = "system:"  # a score of a pool: whether the hypothesis is that system's
 VARIANT = "variant"  # of an arc: which pronunciation of its word
-MASS = "mass"
 
 
 def rewrite_list(
@@ -95,29 +92,18 @@ def texts_of(nbest: NBest) -> list[str]:
     return [*(hyp.text for hyp in nbest.hyps), nbest.ref or "", *nbest.more_refs]
 
 
-def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: bool = False) -> NBest:
+def merge_equal(nbest: NBest, normalise: Callable[[str], str]) -> NBest:
     """Merge the hypotheses that `normalise` makes the same words, at their best rank; the one of
-    the best total stays (the best rank of equals), in a pool as one of all its systems. With `mass`
-    each has the score MASS, the log of the summed probabilities. UserError about `source` where
-    that needs a total and none is known.
+    the best total stays (the best rank of equals), in a pool as one of all its systems.
     """
     total = find_total(nbest)
-    if mass and nbest.hyps and total is None:
-        raise UserError(
-            f"{source}: utterance {nbest.utt!r}: no score that is the total, whose probabilities"
-            " --mass adds up; `lmtools rescore` writes one, or leave --mass out"
-        )
     groups: dict[str, list[Hypothesis]] = {}
     for hyp in nbest.hyps:
         groups.setdefault(" ".join(normalise(hyp.text).split()), []).append(hyp)
     merged = []
     for group in groups.values():
         best = group[0] if total is None else max(group, key=lambda hyp: hyp.scores[total])
-        best = keep_systems(best, group)
-        if mass:
-            whole = float(np.logaddexp.reduce([hyp.scores[total] for hyp in group]))
-            best = best.with_scores({**best.scores, MASS: whole})
-        merged.append(best)
+        merged.append(keep_systems(best, group))
     return replace(nbest, hyps=tuple(merged))
 
 
@@ -136,13 +122,6 @@ def find_total(nbest: NBest) -> str | None:
     names = {name for hyp in nbest.hyps for name in hyp.scores if not name.startswith(SYSTEM)}
     name = TOTAL if TOTAL in names else min(names) if len(names) == 1 else None
     return name if all(name in hyp.scores for hyp in nbest.hyps) else None
-
-
-def drop_loops(nbest: NBest) -> NBest:
-    """Drop the hypotheses that loop; of a list of nothing else the one that loops least stays."""
-    sound = tuple(hyp for hyp in nbest.hyps if not is_looping(hyp.text))
-    least = sound or (nbest.hyps and (min(nbest.hyps, key=lambda hyp: count_looped(hyp.text)),))
-    return replace(nbest, hyps=least)
 
 
 def cut_list(nbest: NBest, depth: int) -> NBest:

@@ -17,7 +17,7 @@ from lmtools.base.log import say_lines
 from lmtools.formats.marks import read_marks
 from lmtools.lattice.paths import nbest as best_paths
 from lmtools.networks.confusion import NetworkBuilder, as_lattice, share_out
-from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
+from lmtools.rescoring.features import LENGTHS, ScoreColumns, gather
 from lmtools.rescoring.lists import rescore
 from lmtools.rescoring.risk import PosteriorDoubts, posterior, posterior_scores
 from lmtools.rescoring.weights import Weights
@@ -48,7 +48,7 @@ def rank_lists(
     memory; doubts are said at the end.
     """
     if weights is not None:
-        derived = [name for name in (*DERIVED, "rank") if name in weights.features]
+        derived = [name for name in (*LENGTHS, "rank") if name in weights.features]
         features = gather(nbests, columns.values if columns else {}, source, derived)
         for nbest in rescore(nbests, features, weights, source):
             yield nbest, np.array([hyp.scores[TOTAL] for hyp in nbest.hyps])

@@ -35,7 +35,8 @@ from lmtools.formats.kaldi_text import list_speakers
 from lmtools.formats.lists import join_texts
 from lmtools.formats.scores import hash_lists
 from lmtools.report.style import FIRST, NOTHING, ORACLE, SystemParts
-from lmtools.rescoring.features import DERIVED, best, gather, read_columns, summed
+from lmtools.rescoring.features import LENGTHS as BONUSES
+from lmtools.rescoring.features import best, gather, read_columns, summed
 from lmtools.rescoring.lists import check_signatures, weighted_totals
 from lmtools.rescoring.weights import Weights
 from lmtools.types import SESSION, NBest
@@ -348,7 +349,7 @@ def depth_curves(
     paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
     specs = [f"{name}={paths[summed(name)]}" for name in named if summed(name) in paths]
     columns = read_columns(specs, sample.lists, sample.path)
-    derived = [name for name in (*DERIVED, "rank") if name in named]
+    derived = [name for name in (*BONUSES, "rank") if name in named]
     features = gather(sample.lists, columns.values, sample.path, derived)
     filled, curves = [fill_empty(nbest) for nbest in sample.lists], {}
     for name, system in systems.items():

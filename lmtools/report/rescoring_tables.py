@@ -19,7 +19,6 @@ MEANINGS = {  # of what is computed from the text, and of what the names of mean
     "words": "`words` is its number of words",
     "characters": "`characters` its number of characters",
     "log-words": "`log-words` log(1 + its number of words)",
-    "loop": "`loop` minus the words that it repeats in a loop",
     "/token": "`LM/token` the LM's mean over tokens",
     "/word": "`LM/word` the LM's score divided by the number of words",
 }

@@ -19,7 +19,7 @@ from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import reference
 from lmtools.formats.lists import find_sessions
 from lmtools.rescoring.defaults import doubt_scores
-from lmtools.rescoring.features import DERIVED, ScoreColumns, best, combine, find_divisors, gather
+from lmtools.rescoring.features import LENGTHS, ScoreColumns, best, combine, find_divisors, gather
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
 from lmtools.rescoring.lists import check, check_signatures, keep_silence
 from lmtools.rescoring.tuning import padded_statistics
@@ -114,7 +114,7 @@ def choose_lazily(
 
 def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, name, source):
     others = {feature: w for feature, w in weights.features.items() if feature != name}
-    derived = [feature for feature in (*DERIVED, "rank") if feature in weights.features]
+    derived = [feature for feature in (*LENGTHS, "rank") if feature in weights.features]
     known = gather(nbests, columns.values, source, derived)
     check(known, replace(weights, features=others), source)
     return known.select([*others])

@@ -29,7 +29,7 @@ from pathlib import Path
 from lmtools.base.config import Place, build, check_choices, convert, list_layers, merge, show_value
 from lmtools.base.errors import UserError
 from lmtools.base.options import list_options
-from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
+from lmtools.rescoring.features import LENGTHS, Features, ScoreColumns, read_columns, summed
 from lmtools.rescoring.tuning import DevSet
 from lmtools.rescoring.tuning_options import FORMS, INTERPOLATION, LINEAR, TuningOptions
 from lmtools.rescoring.weights import Weights
@@ -88,7 +88,7 @@ def of_system(path: str, system: str | None) -> str:
 def list_lengths(systems: Mapping[str | None, SystemPlan]) -> list[str]:
     """List the features of the text that interpolated systems have in their first pass's score."""
     names = dict.fromkeys(name for plan in systems.values() for name in plan.first_pass)
-    return [name for name in names if name in DERIVED]
+    return [name for name in names if name in LENGTHS]
 
 
 def tune_plan(

@@ -1,8 +1,8 @@
 """The features that hypotheses are chosen by: one matrix a set, from the lists' own scores and the
 columns of score files.
 
-LENGTHS (the weight of `words` is the word insertion bonus), `loop` and, for lists without any
-scores, `rank` are computed here.
+LENGTHS (the weight of `words` is the word insertion bonus) and, for lists without any scores,
+`rank` are computed here.
 """
 
 import functools
@@ -17,7 +17,6 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.scores import read_column_file
-from lmtools.text.marks import count_looped
 from lmtools.text.scripts import split_units
 from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
@@ -29,14 +28,9 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
     "characters": lambda hyp: len(words(hyp)),
     "log-words": lambda hyp: math.log1p(len(split_units(hyp.text))),
 }
-# Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
-# gives it no weight below 0, which would reward loops.
-LOOP = "loop"
 # The score of lists with new hypotheses of `lmtools network substitute`: minus the share of letters
 # that differ from what the first pass has, 0 of its own hypotheses.
 NEAR = "near"
-# What is computed from a hypothesis's text alone.
-DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
 # list are divided then, from the list and the tokens of its hypotheses.
 MEANS: dict[str, Callable[[NBest, Sequence[float]], Sequence[float]]] = {
@@ -190,7 +184,7 @@ def gather(
     derived: Collection[str] = ("words",),
 ) -> Features:
     """Gather the features of `nbests`: their components (or `rank`), `columns`, and `derived` out
-    of DERIVED and `rank`, in this order.
+    of LENGTHS and `rank`, in this order.
 
     A component that is called like one of these takes the place of the built-in. Values
     beyond FAR count as the least (or greatest) other one of their list: one of -1e30 would else
@@ -202,7 +196,7 @@ def gather(
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
     own_scores = components(nbests, source)
     for name in columns:
-        if name in own_scores or name in DERIVED or name == "rank":
+        if name in own_scores or name in LENGTHS or name == "rank":
             raise UserError(
                 f"--scores {name}=...: {source} has a feature of this name already; choose another"
             )
@@ -215,7 +209,7 @@ def gather(
     if "rank" in derived and "rank" not in table:
         table["rank"] = ranks(nbests)
     table |= {
-        name: [[DERIVED[name](hyp) for hyp in nbest.hyps] for nbest in nbests]
+        name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests]
         for name in derived
         if name not in table
     }

@@ -15,7 +15,7 @@ from lmtools.base.workers import map_ordered
 from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.experiment import SystemPlan, list_lengths, select_columns, tune_plan
-from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
+from lmtools.rescoring.features import LENGTHS, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
@@ -112,7 +112,7 @@ def rescore_lists(
     warnings on its weights from `place`.
     """
     known = set().union(*(weights.features for weights in tuned.values()))
-    derived = [name for name in (*DERIVED, "rank") if name in known]
+    derived = [name for name in (*LENGTHS, "rank") if name in known]
     features = gather(nbests, columns.values, source, derived)
 
     def choose():

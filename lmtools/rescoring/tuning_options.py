@@ -7,7 +7,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_text
 from lmtools.base.options import check_options, option
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
-from lmtools.rescoring.features import DERIVED, LOOP, REFERENCES, Features
+from lmtools.rescoring.features import LENGTHS, REFERENCES, Features
 from lmtools.rescoring.folds import FoldPlan, parse_folds
 
 FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
@@ -26,7 +26,7 @@ class TuningOptions:
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
     other free feature; the first pass is the reference and what is fixed, with these weights. A
     language model's weight is at least 0 with neither ALL nor, in the linear form, its name
-    among `negative`: below it a set of this size was learnt by heart. That of LOOP is always.
+    among `negative`: below it a set of this size was learnt by heart.
 
     Objective "expected" minimises the metric that the lists expect, with no more errors of a
     hypothesis than its reference is long (`minimise_expected`, `sharpen`, `METRICS[metric].cap`);
@@ -50,9 +50,9 @@ class TuningOptions:
     lengths: list[str] | None = option(
         None,
         "lengths of the hypothesis to weigh, with commas between them: words (the word insertion"
-        " bonus), characters, log-words (log(1 + words)), loop (minus the words that it repeats in"
-        " a loop, weight at least 0), or nothing (default: words in the linear form)",
-        choices=DERIVED,
+        " bonus), characters, log-words (log(1 + words)), or nothing (default: words in the linear"
+        " form)",
+        choices=LENGTHS,
     )
     fix: dict[str, float] | None = option(
         None, "give a weight instead of tuning it", metavar="NAME=W"
@@ -95,7 +95,7 @@ class TuningOptions:
         """Return whether the weight of a feature may not be negative."""
         negative = self.negative or ()
         signed = ALL in negative or (name in negative and self.form == LINEAR)
-        return name == LOOP or (name in self.lms and not signed)
+        return name in self.lms and not signed
 
     def reference_of(self, features: Features) -> str:
         """Return the feature that weights are relative to; UserError where all are 0."""
@@ -143,7 +143,7 @@ def check_fit(features: Features, options: TuningOptions, path) -> None:
 
 
 def check_negative(features: Features, options: TuningOptions, path) -> None:
-    """Raise UserError for `negative` features that are absent, have a weight, or are LOOP."""
+    """Raise UserError for `negative` features that are absent or have a weight."""
     for name in options.negative or ():
         if name == ALL:
             continue
@@ -154,7 +154,5 @@ def check_negative(features: Features, options: TuningOptions, path) -> None:
             )
         if name in options.base(features):
             raise UserError(f"{given}: its weight is given, not tuned; leave it out")
-        if name == LOOP:
-            raise UserError(f"{given}: below 0 it would reward loops; leave it out")
         if options.form == INTERPOLATION:
             raise UserError(f"{given}: lambda is from 0 to 1; tune the linear form")

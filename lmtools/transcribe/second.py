@@ -19,7 +19,7 @@ from lmtools.base.seal import digest
 from lmtools.base.specs import list_points
 from lmtools.formats.edits import merge_equal, rewrite_list
 from lmtools.rescoring.defaults import OF_WHISPER, PREFIX, WHISPER, is_default
-from lmtools.rescoring.features import DERIVED, summed
+from lmtools.rescoring.features import LENGTHS, summed
 from lmtools.rescoring.risk import posterior
 from lmtools.rescoring.weights import Weights
 from lmtools.score.lists import WRITTEN
@@ -28,7 +28,7 @@ from lmtools.types import EAR, PHRASES, TOTAL, NBest, ScoreTable
 
 ENGLISH = ("en-books-4gram", "en-small")  # the first that is installed is taken without --lm
 NAMED = re.compile(r"([\w.-]+)=(.+)")  # NAME=LM
-OWN = {*OF_WHISPER, *DERIVED, "rank", PHRASES}  # features that no language model brings
+OWN = {*OF_WHISPER, *LENGTHS, "rank", PHRASES}  # features that no language model brings
 WRITING = "librispeech"  # how hypotheses are written for language models
 
 
@@ -133,7 +133,7 @@ class SecondPass:
     def rewrite(self, nbest: NBest) -> NBest:
         """Return a list as language models read it; what the recogniser wrote stays, beside."""
         nbest = rewrite_list(nbest, hyps=self.normalise, keep=True)
-        return merge_equal(nbest, str, "the lists")
+        return merge_equal(nbest, str)
 
     @contextlib.contextmanager
     def saying(self) -> Iterator[None]:

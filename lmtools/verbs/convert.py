@@ -57,16 +57,6 @@ EDITS: dict[str, dict | None] = {
         nargs="?",
         const="words",
     ),
-    "--mass": switch(
-        "with --dedup: add a score `mass`, the log of the summed probabilities of the merged"
-        " hypotheses",
-        rare=True,
-    ),
-    "--drop-loops": switch(
-        "drop hypotheses that repeat words again and again (`a poor poor poor poor poor poor`),"
-        " except the last one of a list",
-        rare=True,
-    ),
 }
 
 EXAMPLES = (
@@ -136,12 +126,9 @@ def run(args):
 def refuse_for_lattices(args) -> None:
     """Raise UserError for options that lattices do not have."""
     refs = [args.ref, args.ref_lines, args.detokenise_ref]
-    edits = [args.depth, args.dedup, args.mass, args.drop_loops, args.drop_marks, args.detokenise]
+    edits = [args.depth, args.dedup, args.drop_marks, args.detokenise]
     if any([*refs, *edits, args.case == "sentence"]):
-        options = (
-            "references, --depth, --dedup, --mass, --drop-loops, --drop-marks, --detokenise and"
-            " --case sentence"
-        )
+        options = "references, --depth, --dedup, --drop-marks, --detokenise and --case sentence"
         raise UserError(
             f"{args.input}: {options} are for N-best lists, not for lattices; leave them out"
         )
@@ -185,13 +172,9 @@ def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
     if args.map_words:
         spell = partial(edits.spell, spellings=edits.read_spellings(args.map_words))
         yield partial(edits.rewrite_list, hyps=spell, refs=spell, keep=True), None
-    if args.mass and not args.dedup:
-        raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:
-        merge = partial(edits.merge_equal, source=args.input, mass=args.mass)
-        yield partial(merge, normalise=merged_by(args)), partial(describe_hypotheses, "merged")
-    if args.drop_loops:
-        yield edits.drop_loops, partial(describe_hypotheses, "dropped as loops")
+        merge = partial(edits.merge_equal, normalise=merged_by(args))
+        yield merge, partial(describe_hypotheses, "merged")
     if args.depth:
         yield partial(edits.cut_list, depth=args.depth), None
 

@@ -43,7 +43,7 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.paths import best
 from lmtools.rescoring.defaults import DEFAULTS, LM, OF_WHISPER, PREFIX, WHISPER
 from lmtools.rescoring.experiment import check_name
-from lmtools.rescoring.features import DERIVED, REFERENCES
+from lmtools.rescoring.features import LENGTHS, REFERENCES
 from lmtools.rescoring.weights import Weights
 from lmtools.score.load import check_packages
 from lmtools.text.blocks import read_text
@@ -283,7 +283,7 @@ def read_set(args, part: str, given: str, lms: Mapping[str, str]) -> ListSet:
             f"{path}: utterance {without[0]!r} has no reference; give them by --{part}-ref F"
         )
     scores = {name for nbest in one.nbests for hyp in nbest.hyps for name in hyp.scores}
-    if taken := [name for name in lms if name in {*DERIVED, "rank", *scores}]:
+    if taken := [name for name in lms if name in {*LENGTHS, "rank", *scores}]:
         raise UserError(f"--lm {taken[0]}: {path} has a score of this name; write --lm OTHER=LM")
     return one
 

@@ -34,7 +34,6 @@ CHECKS = {
     "order": scores.order,
     "duplicates": lists.duplicates,
     "empty": lists.empty,
-    "loops": lists.loops,
     "blanks": lists.blanks,
 }
 

@@ -16,7 +16,6 @@ from lmtools.evaluate.doctor.inputs import (
     some,
 )
 from lmtools.evaluate.fit import REMEDY, measure_fit, remedy_of
-from lmtools.text.marks import count_looped, is_looping
 from lmtools.text.scripts import find_spacing
 
 SHOWN = 60  # characters of a hypothesis
@@ -140,26 +139,6 @@ def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
     if alike:
         cause = f"{share(len(alike), len(inputs.nbests))} lists hold the same words more than once"
         yield Finding(HINT, inputs.places[alike[0]], cause, "merge them: lmtools convert --dedup")
-
-
-def loops(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find words and phrases said again and again."""
-    looping = [(nbest.utt, hyp.text) for nbest in inputs.nbests for hyp in nbest.hyps]
-    looping = [(utt, text) for utt, text in looping if is_looping(text)]
-    if looping:
-        utt, text = max(looping, key=lambda pair: count_looped(pair[1]))
-        text = single(text)
-        shown = text if len(text) <= SHOWN else text[:SHOWN].rstrip() + " .."
-        lists = len({utt for utt, _ in looping})
-        cause = (
-            f"{plural(looping, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in"
-            f" {utt!r}: {shown!r}"
-        )
-        remedy = (
-            "lmtools convert --drop-loops takes them out, lmtools tune --set lengths=words,loop"
-            " gives them a cost"
-        )
-        yield Finding(HINT, inputs.places[utt], cause, remedy)
 
 
 def blanks(inputs: DoctorInputs) -> Iterator[Finding]:

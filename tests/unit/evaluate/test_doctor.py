@@ -719,21 +719,6 @@ def test_empty_lists_and_hypotheses(here):
     only("empty", HINT, "n.jsonl:3", cause, "word bonus")
 
 
-def test_loops(here):
-    for words, cause in (
-        (["go"] * 6, "2 hypotheses in 2 lists loop, the worst in 'u2': 'go go go go go go'"),
-        (["go", "up"] * 20, f"the worst in 'u2': '{'go up ' * 10}..'"),
-    ):
-        loop = Hypothesis(" ".join(words), {"am": -9e4, "lm": -900.0})
-        edit(
-            lambda nbest, loop=loop: dataclasses.replace(nbest, hyps=(*nbest.hyps, loop)),
-            lambda row: row in (2, 5),
-        )
-        only("loops", HINT, "n.jsonl:3", cause, "lmtools convert --drop-loops")
-    edit(texts(lambda text: f"{text} no no no no"))
-    assert "loops" not in found()
-
-
 def test_places_without_lines(here):
     Path("d/1best_recog").mkdir(parents=True)
     Path("d/1best_recog/text").write_text(

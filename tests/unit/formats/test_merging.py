@@ -1,11 +1,8 @@
-"""Equal hypotheses merged, loops and marks dropped: `lmtools convert` and what is behind it."""
-
-import math
+"""Equal hypotheses merged, marks dropped: `lmtools convert` and what is behind it."""
 
 import pytest
 from needs import needs
 
-from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import edits, jsonl
 from lmtools.text import NORMALISERS
@@ -27,43 +24,21 @@ WHISPER = NBest(
 
 def test_equal_words_stand_once_at_their_best_rank():
     hyps = scored(("a b", 0.0), ("c", -1.0), ("a  b ", -2.0), ("", -3.0), (" ", -4.0), ("c", -5.0))
-    kept = edits.merge_equal(NBest("u", hyps, "r"), str, "n")
+    kept = edits.merge_equal(NBest("u", hyps, "r"), str)
     assert kept == NBest("u", (hyps[0], hyps[1], hyps[3]), "r")
 
 
 def test_the_best_score_stays_as_it_was():
-    kept = edits.merge_equal(WHISPER, BARE, "n")
+    kept = edits.merge_equal(WHISPER, BARE)
     assert kept.hyps == (WHISPER.hyps[3], WHISPER.hyps[1], WHISPER.hyps[4])
     hyps = tuple(Hypothesis(h.text, {**h.scores, "lm": 0.0}) for h in WHISPER.hyps)
-    kept = edits.merge_equal(NBest("u", hyps), BARE, "n")
+    kept = edits.merge_equal(NBest("u", hyps), BARE)
     assert kept.hyps == (hyps[0], hyps[1], hyps[4])  # what is better nobody knows: the first
     hyps = tuple(
         Hypothesis(h.text, {**h.scores, "lm": 0.0, "total": -h.scores["am"]}) for h in hyps
     )
-    kept = edits.merge_equal(NBest("u", hyps), BARE, "n")
+    kept = edits.merge_equal(NBest("u", hyps), BARE)
     assert kept.hyps == (hyps[2], hyps[1], hyps[4])
-
-
-def test_the_mass_is_of_all_that_were_merged():
-    kept = edits.merge_equal(WHISPER, BARE, "n", mass=True)
-    masses = [hyp.scores["mass"] for hyp in kept.hyps]
-    expected = math.log(math.exp(-1) + math.exp(-3) + math.exp(-0.5))
-    assert masses == pytest.approx([expected, -2, -9])
-    assert [hyp.scores["am"] for hyp in kept.hyps] == [-0.5, -2, -9]
-    for scores in ({}, {"am": -1.0, "lm": -1.0}):
-        with pytest.raises(UserError, match="n: utterance 'v': no score that is the total"):
-            edits.merge_equal(NBest("v", (Hypothesis("a", scores),)), BARE, "n", mass=True)
-
-
-def test_loops_go_but_not_the_last_hypothesis():
-    loop, worse = "a " * 9, "b " * 20
-    lists = [
-        NBest("a", scored((loop, -1.0), ("a b", -2.0), (worse, -3.0), ("c c c", -4.0))),
-        NBest("b", scored((worse, -1.0), (loop, -2.0))),
-        NBest("c", ()),
-    ]
-    found = map(edits.drop_loops, lists)
-    assert [[hyp.text for hyp in one.hyps] for one in found] == [["a b", "c c c"], [loop], []]
 
 
 @pytest.fixture
@@ -85,7 +60,7 @@ def test_lists_are_merged_before_they_are_cut(convert):
 
 def test_normaliser_options_say_what_is_equal_and_what_is_written(convert):
     options = "--dedup", "normalised"
-    (found,), _ = convert([WHISPER], *options, "--normaliser", "librispeech", "--mass")
+    (found,), _ = convert([WHISPER], *options, "--normaliser", "librispeech")
     assert [hyp.text for hyp in found.hyps] == ["well yes", "no", ""]
     (found,), _ = convert([WHISPER], *options, "--punctuation", "strip")
     assert [hyp.text for hyp in found.hyps] == ["Well yes", "no", "well yes", ""]
@@ -93,21 +68,15 @@ def test_normaliser_options_say_what_is_equal_and_what_is_written(convert):
     assert found == WHISPER
 
 
-def test_mass_without_dedup(convert):
-    assert (
-        "--mass: is of hypotheses that are merged; give --dedup" in convert([WHISPER], "--mass")[1]
-    )
-
-
-def test_loops_and_marks_are_told(convert):
+def test_marks_are_told(convert):
     nbest = NBest(
         "u",
-        scored(("[Music playing]", -1.0), ("♪ no no no no no no no", -2.0), ("(sighs) well", -3.0)),
+        scored(("[Music playing]", -1.0), ("♪ no no no", -2.0), ("(sighs) well", -3.0)),
         "well [laughter]",
     )
-    (found,), printed = convert([nbest], "--drop-marks", "--drop-loops")
-    assert [hyp.text for hyp in found.hyps] == ["", "well"] and found.ref == "well"
-    assert ", 4 marks dropped, 1 (in 1 lists) dropped as loops" in printed
+    (found,), printed = convert([nbest], "--drop-marks")
+    assert [hyp.text for hyp in found.hyps] == ["", "no no no", "well"] and found.ref == "well"
+    assert ", 4 marks dropped" in printed
 
 
 @needs("networks")

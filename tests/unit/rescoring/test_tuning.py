@@ -154,19 +154,6 @@ def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     assert (curve["flat"][0] < 0) == (curve["points"][0][0] < 0) == negative
 
 
-@pytest.mark.parametrize("negative", [False, True])
-def test_loops_cost_or_count_nothing(negative):
-    """Where loops are right, their feature gets no weight: not one below 0 either."""
-    for wrong in (True, False):
-        texts = ["a b b b b b", "a b c"][:: 1 if wrong else -1]
-        nbests = [NBest.of(f"u{n}", texts, texts[1], am=[-1.0, -1.5]) for n in range(4)]
-        features = gather(nbests, {}, "n", derived=("loop",))
-        assert features.column("loop").tolist() == [[-3, 0] if wrong else [0, -3]] * 4
-        weights = tune(nbests, features, "n", TuningOptions(negative=["all"] if negative else None))
-        assert (weights.features["loop"] > 0.5 / 3) == wrong and weights.features["loop"] >= 0
-        assert weights.dev.score == (0 if wrong else 100 * 4 / 6)
-
-
 def test_a_column_that_never_varies_in_a_list_gets_no_weight():
     nbests, columns = sample(lms=1)
     constant = [np.full(len(nbest.hyps), -3.0 * row) for row, nbest in enumerate(nbests)]

@@ -151,22 +151,6 @@ def test_lengths_are_made_where_the_weights_name_them(here, capsys):
     assert status == 1 and f"test.jsonl: no feature lm/token: {tuned_with}" in printed.err
 
 
-def test_loops_are_counted_in_the_text_where_the_weights_name_them(here, capsys):
-    loop = Hypothesis("ok " * 9, {"am": 9.0})
-    for name in ("dev", "test"):
-        lists = [replace(one, hyps=(loop, *one.hyps)) for one in read(f"{name}.jsonl")]
-        jsonl.write(lists, f"{name}.jsonl")
-    assert run(capsys, "tune --nbest dev.jsonl --set lengths=loop --out w.json")[0] == 0
-    weights = written()["features"]
-    assert [*weights] == ["am", "loop"] and weights["loop"] > 1
-    # `rescore` needs no option for it
-    options = "rescore --nbest test.jsonl --weights w.json --out out --nbest-out new.jsonl"
-    succeed(capsys, options)
-    for one in read("new.jsonl"):
-        assert one.hyps[0].text != loop.text
-        assert [hyp.scores["loop"] for hyp in one.hyps if hyp.text == loop.text] == [-7]
-
-
 @pytest.mark.parametrize(
     "options", [("--set", "lengths=syllables"), ("--set", "lengths=words,--set lengths=")]
 )
@@ -483,7 +467,6 @@ def test_a_source_lm_is_subtracted(here, capsys):
         "--set negative=nix": "negative=nix: dev.jsonl has no such feature; it has am, target,",
         "--set negative=am": "negative=am: its weight is given, not tuned",
         "--set negative=source --fix source=-1": "negative=source: its weight is given",
-        "--set negative=loop --set lengths=loop": "negative=loop: below 0 it would reward loops",
         "--set negative=source form=interpolation --fix target=0": "negative=source: lambda is",
     }.items(),
 )

@@ -14,7 +14,7 @@ WORDS = ("Blue", "finch", "naïve")
 SUMMED = {"am": 1.0}
 
 FOR_LISTS = (
-    "l: references, --depth, --dedup, --mass, --drop-loops, --drop-marks, --detokenise and --case"
+    "l: references, --depth, --dedup, --drop-marks, --detokenise and --case"
     " sentence are for N-best lists"
 )
 
@@ -114,7 +114,6 @@ def test_formats_with_options(here, capsys):
         ("l o --to slf:x=1", "slf:x=1: format 'slf' takes no option 'x'"),
         ("l o --depth 3", FOR_LISTS),
         ("l o --case sentence", FOR_LISTS),
-        ("l o --drop-loops", FOR_LISTS),
         ("l o --ref words.txt", FOR_LISTS),
         ("l o.slf", "o.slf: holds one lattice, and there are more"),
         pytest.param(
