@@ -131,8 +131,8 @@ def find_span(part: Mapping) -> list:
     start, end, duration = (find_time(part, keys) for keys in (STARTS, ENDS, DURATIONS))
     if end is None and start is not None and duration is not None:
         end = start + duration
-    if start is None and {"endTime", "endOffset"} & part.keys():  # Google leaves zero out
-        start = 0.0
+    if not STARTS.keys() & part.keys() and {"endTime", "endOffset"} & part.keys():
+        start = 0.0  # Google leaves zero out
     return [start, end]
 
 
@@ -149,7 +149,8 @@ def find_time(part: Mapping, keys: Mapping[str, float]) -> float | None:
 def parse_seconds(value) -> float | None:
     """Return a number, also as text (`1.3`, `1.3s`, `PT1M2.5S`) or as `{seconds, nanos}`."""
     if isinstance(value, dict):
-        whole, parts = parse_seconds(value.get("seconds", 0)), value.get("nanos", 0)
+        whole, parts = value.get("seconds", 0), value.get("nanos", 0)
+        whole = None if isinstance(whole, dict) else parse_seconds(whole)
         return whole + parts * 1e-9 if whole is not None and is_number(parts) else None
     if isinstance(value, str):
         match = SECONDS.fullmatch(value)

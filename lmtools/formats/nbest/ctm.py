@@ -143,7 +143,10 @@ def spell_list(nbest: NBest, path, where: str, untimed: list[str]) -> Iterator[s
     words = hyp.text.split()
     times = hyp.extra.get("times", "").split("\n")
     if len(times) != len(words) or not all(TIMES.fullmatch(row) for row in times):
-        marks = read_marks(hyp)
+        try:
+            marks = read_marks(hyp)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
         times = made_up(len(words)) if marks is None else [spell_mark(mark) for mark in marks]
         untimed += [nbest.utt] if words and marks is None else []
     if not words:
