@@ -92,6 +92,10 @@ def running_argmax(gains: np.ndarray) -> np.ndarray:
     return np.maximum.accumulate(np.where(record, np.arange(len(gains)), 0))
 
 
+# of several systems where nothing tells which is right
+UNTRIED = "hint: no references: {} of unlike systems can be worse than the best system alone; {}"
+
+
 def describe_new(nbests: Sequence[NBest], longer: Sequence[NBest], out: str) -> Iterator[str]:
     """Yield how many hypotheses of `longer` are new, and what they could reach."""
     new = [len(more.hyps) - len(nbest.hyps) for nbest, more in zip(nbests, longer, strict=True)]
@@ -99,6 +103,8 @@ def describe_new(nbests: Sequence[NBest], longer: Sequence[NBest], out: str) -> 
     if all(nbest.ref is not None for nbest in nbests):
         before, after = (oracle(lists)[-1] for lists in (nbests, longer))
         yield f"oracle WER {before:.2f} -> {after:.2f}"
+    else:
+        yield UNTRIED.format("joined lists", "tune on lists with references")
 
 
 def join_lists(segments: Sequence[NBest], refs: Mapping[str, str]) -> list[NBest]:

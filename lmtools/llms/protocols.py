@@ -27,7 +27,7 @@ GREEDY = {"temperature": 0}
 FEW = 50  # most probable tokens, some of which are whole characters
 WHOLE = 1 << 20  # most probable tokens that are asked for to have all
 PROBES = ("The weather today is", "I have never been to", "One of the")
-LOWEST = -1e30  # below: what servers write for the logarithm of 0
+LOWEST = -9999.0  # and below: what servers write for the logarithm of 0 (vLLM, OpenAI: -9999.0)
 
 
 class BadAnswerError(UserError):
@@ -344,6 +344,6 @@ def check_numbers(values: Sequence, text: str) -> np.ndarray:
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 1e-3:
             raise BadAnswerError(f"has no log-probability but {value!r} in {text[:60]!r}; {KEPT}")
-        if value < LOWEST:
+        if value <= LOWEST:
             raise BadAnswerError(f"has a token of probability 0 in {text[:60]!r}; {KEPT}")
     return np.array(values, dtype=np.float64)

@@ -10,7 +10,7 @@ from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate.corpus import evaluate
-from lmtools.evaluate.nbest import describe_new
+from lmtools.evaluate.nbest import UNTRIED, describe_new
 from lmtools.evaluate.show import NONE
 from lmtools.formats import read, stream, write
 from lmtools.formats.lattices import LATTICES, default_weights
@@ -296,9 +296,12 @@ def rover(args):
 
 
 def compare_systems(outputs, combined) -> Iterator[str]:
-    """Yield a warning where a system alone has fewer word errors than all combined."""
+    """Yield a warning where a system alone has fewer word errors than all combined, or a hint
+    where no reference tells.
+    """
     refs = {one.utt: one.ref for one in combined if one.ref is not None}
     if not refs:
+        yield UNTRIED.format("a vote", "tune it on a development set (lmtools network tune)")
         return
     sides = [output.networks for output in outputs] + [{one.utt: one for one in combined}]
     *alone, together = (

@@ -37,6 +37,7 @@ from lmtools.ngram.sentences import EOS, SYMBOLS, UNK, TokenisedText, split_word
 from lmtools.text import Normaliser
 from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword.lists import Word
+from lmtools.text.unknown import warn_unknown
 from lmtools.version import __version__
 
 BITS, POINTER_BITS = 8, 22  # of a quantised number, and the most leading ones of pointers cut off
@@ -118,6 +119,11 @@ def mix(
             ours = tokeniser(subword, closed=sources[0].unknown != SYMBOLS[0])
             sentences = TokenisedText(texts, split_words if foreign else ours)
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
+            words = [" ".join(words) for words in sentences]
+            counts = sum(row.count(unknown) for row in rows), sum(map(len, rows))
+            known = [word for word, number in ids.items() if number != unknown]
+            places = " and ".join(map(str, texts)), *counts, " and ".join(map(str, lms))
+            warn_unknown(*places, texts=words, known=frozenset(known).__contains__)
             probs = interpolation.token_probabilities(models, rows)
             possible = probs[:, probs.max(0) > 0]
             with np.errstate(divide="ignore"):

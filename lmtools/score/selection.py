@@ -107,15 +107,14 @@ class Estimation:
         as many random lines of the pool, over words that the domain has twice and UNKNOWN, as in
         the paper; one that the general text lacks has <unk>'s small probability.
         """
-        clean = [self.normaliser(line).split() for line in read_lines(domain)]
-        counts = Counter(word for words in clean for word in words)
+        common = find_common(domain, self.normaliser)
 
         def rewrite(line: str) -> str:
             words = self.normaliser(line).split()
-            return " ".join(word if counts[word] >= COMMON else UNKNOWN for word in words)
+            return " ".join(word if word in common else UNKNOWN for word in words)
 
         places = []
-        drawn = draw_lines(read_lines(pool), len(clean), self.seed)
+        drawn = draw_lines(read_lines(pool), sum(1 for _ in read_lines(domain)), self.seed)
         for name, lines in (("domain", read_lines(domain)), ("general", drawn)):
             with atomic_text(out / f"{name}.txt") as text:
                 text.writelines(f"{rewrite(line)}\n" for line in lines)
@@ -123,6 +122,13 @@ class Estimation:
             places.append(LMSpec(str(out / name)))
         by_words = measure_difference(*places, computing)
         return lambda texts: by_words(list(map(rewrite, texts)))
+
+
+def find_common(domain: Sequence[str], normalise: Normaliser) -> set[str]:
+    """Return the words that the domain's text has COMMON times or more."""
+    lines = read_lines(domain)
+    counts = Counter(word for line in lines for word in normalise(line).split())
+    return {word for word, count in counts.items() if count >= COMMON}
 
 
 def read_lines(paths: Iterable) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,19 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
+from lmtools.score.lists import warn_scored
+from lmtools.score.load import load
 from lmtools.score.selection import (
     Estimation,
     Selection,
+    find_common,
     measure_difference,
     read_lines,
     select_lines,
 )
+from lmtools.score.texts import score_texts
 from lmtools.text.blocks import read_again
-from lmtools.text.unknown import doubt_text
+from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING
@@ -83,6 +88,7 @@ def run(args):
                 LMSpec.parse(args.lm), LMSpec.parse(args.general), computing
             )
         selection = select_lines(read_lines(args.pool), measure, args.keep)
+        warn_selected(selection.lines[:LOOKED_AT], args, computing)
     if not selection.lines:
         raise UserError(f"{args.pool[0]}: no sentence in the text; give text to choose from")
     for path, rows in ((args.out, selection.lines), (args.differences, selection.differences)):
@@ -90,6 +96,26 @@ def run(args):
             with atomic_text(path) as text:
                 text.writelines(f"{row}\n" for row in rows)
     say_lines(describe(args.out, selection, args.keep))
+
+
+def warn_selected(lines: Sequence[str], args, computing: Computing) -> None:
+    """Say where the domain's model, or its text, hardly knows a word of the chosen lines."""
+    if not lines:
+        return
+    if args.lm:
+        scorer = load(LMSpec.parse(args.lm), computing)
+        scores = score_texts(lines, scorer, computing)
+        counts = int(scores.unknown.sum()), int(scores.tokens.sum()) - len(lines)
+        warn_scored(args.out, lines, counts, scorer)
+        return
+    normalise = normaliser_of(args)
+    words = [word for line in lines for word in normalise(line).split()]
+    known = find_common(args.in_domain, normalise)
+    unknown = sum(word not in known for word in words)
+    model = f"what {' and '.join(args.in_domain)} has at least twice"
+    warn_unknown(
+        args.out, unknown, len(words), model, texts=map(normalise, lines), known=known.__contains__
+    )
 
 
 def describe(out: str, selection: Selection, keep: int):

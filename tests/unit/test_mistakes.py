@@ -1,8 +1,10 @@
 """Mistakes that people make first, and the one line that each gets."""
 
+import io
 import json
 import lzma
 import shlex
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +106,72 @@ def test_a_mistake_of_rescue(place, monkeypatch, capsys, typed, said):
         assert said[1:] in printed.out and not printed.err
     else:
         assert said in printed.err and printed.err.count("\n") == 1
+
+
+FRENCH = "une barque traverse le fleuve\nune barque traverse\nle passeur\n"
+LIGATURES = "a \ufb01ne day \u2026 here\nthe \ufb01rst \u2026 one\nwe \ufb01nd it \u00bd way\n" * 10
+PLAIN = {0xFB01: "fi", 0xBD: "1/2", 0x2026: "..."}
+LISTS = "".join(
+    json.dumps({"utt": f"u{n}", "ref": line.translate(PLAIN),
+                "hyps": [{"text": line, "scores": {"NAME": -1.0}}]}) + "\n"
+    for n, line in enumerate(LIGATURES.splitlines())
+)  # fmt: skip
+# files by name, what is typed beside the mistakes' files, and what is said, `!` before it: not
+SAID = [
+    ({"fr": FRENCH}, "ngram mix m m --text fr --out x", "fr: 100% of 10 tokens are unknown to"),
+    ({"fr": FRENCH}, "select --lm m --general m --pool fr --keep 3 --out x",
+     "x: 100% of 10 tokens are unknown to m, most often"),
+    ({"fr": FRENCH}, "select --in-domain fr --pool text --keep 3 --out x",
+     " tokens are unknown to what fr has at least twice, most often"),
+    ({}, "select --in-domain text --pool text --keep 3 --out x", "!unknown"),
+    ({}, "ngram mix m m --text text --out x", "!unknown"),
+    ({"a": "u a b\n", "b": "u a c\n"}, "network rover a b --out x --to text",
+     "hint: no references: a vote of unlike systems can be worse than the best system alone; tune"),
+    ({}, "network rover dev.jsonl dev.jsonl --out x --to text", "!no references"),
+    ({}, "pool bare.jsonl bare.jsonl --out x", "hint: no references: joined lists of unlike"),
+    ({}, "pool dev.jsonl dev.jsonl --out x", "!no references"),
+    ({"s/b.txt": "a b\n", "s/a.txt": "a c\n"}, "convert s x --format systems",
+     "s: a comes first in each list, as the name of its file does"),
+    ({"mt.jsonl": LISTS.replace("NAME", "LM0")}, "doctor --nbest mt.jsonl", "!nfkc"),
+    ({"mt.jsonl": LISTS.replace("NAME", "F0")}, "doctor --nbest mt.jsonl", "!NFKC"),
+    ({"asr.jsonl": LISTS.replace("NAME", "am")}, "doctor --nbest asr.jsonl", "--unify nfkc"),
+    ({}, "doctor --nbest -", "format: jsonl, kaldi-nbest, kaldi-text, or another of lmtools"
+     " convert --help\n-: 0 lists"),
+    ({"v.json": '{"partial": "a b"}'}, "convert v.json x", "v.json: a partial result; leave"),
+    ({"v": '{"utt": "a", "partial": ""}\n'}, "convert v x", "v:1: a partial result; leave it out"),
+    ({"v.json": '{\n "text": "a"\n}\n{\n "text": "b"\n}'}, "convert v.json x",
+     "v.json:4: not JSON (Extra data at column 1); of several values each has to be a line"),
+    ({"v/a.json": '{"text": "a"}', "v/b.json": '{"text": "b c"}'}, "convert v x",
+     "x: 2 utterances, 2 hypotheses"),
+    ({"v/a.json": '{"partial": "a"}', "v/b.json": '{"text": "b c"}'}, "convert v x",
+     "v/a.json: a partial result; leave it out"),
+    ({"z/a.json": '{"RecognitionStatus": "NoMatch", "Offset": 1}', "z/b.json":
+      '{"RecognitionStatus": "Success", "NBest": [{"Confidence": 0.9, "Lexical": "b"}]}'},
+     "convert z x", "x: 2 utterances, 1 hypotheses"),
+    ({"z": '{"utt": "a", "RecognitionStatus": "NoMatch", "Duration": 1}'}, "convert z x",
+     "x: 1 utterances, 0 hypotheses"),
+    ({}, "ppl --lm m/config.yaml --text text", "a file of a model; give its directory, m"),
+    ({}, "score --lm m/subword/subword.yaml --nbest dev.jsonl --out x", "a file of a model; give"),
+    ({"w/wav.scp": "r r.wav\n", "w/segments": "u r 0 1 A\n"},
+     "decode --asr vosk:none --audio w/wav.scp --out x", "w/segments:1: has a channel; make each"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "typed", "said"), SAID)
+def test_what_is_said_of_a_result(place, monkeypatch, capsys, files, typed, said):
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
+    if not Path("m").exists():
+        assert main(["ngram", "--text", "text", "--order", "2", "--out", "m"]) == 0
+    for name in {"x", *(Path(name).parts[0] for name in files)}:
+        shutil.rmtree(name, ignore_errors=True)
+        Path(name).unlink(missing_ok=True)
+    for name, content in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(content)
+    main(shlex.split(typed))
+    printed = "".join(capsys.readouterr())
+    assert (said[1:] not in printed) if said[0] == "!" else (said in printed), printed
 
 
 def test_mistakes_of_other_verbs(place, monkeypatch, capsys):

@@ -5,6 +5,7 @@ What checks find are Findings.
 """
 
 import itertools
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,6 +33,8 @@ ERROR, HINT = "error", "hint"
 LINES = 2_000_000  # of language-model text, at most
 WORDS = 500_000  # of which it is remembered whether they are wanted
 UNIFY = unifier(UNIFIERS)
+NFKC = "nfkc"  # merges signs that BLEU's references keep apart, so that translations keep them
+FEATURE = re.compile(r"[A-Z][A-Za-z]*\d+(_\d+)?")  # scores of Moses and Marian: LM0, TM0_2, F0
 
 
 @dataclass(frozen=True)
@@ -147,10 +150,20 @@ def read_inputs(
     lines = {model.normalise(words) for words in refs.values()}
     seen = attempt(problems, None, lambda: text and profile_text(text, model, wanted, lines))
     forms = choose_forms(model_hyps.words, seen.words) if seen else []
-    trials = trial, choose_remedies(trial, hyps, references), forms
+    remedies = choose_remedies(trial, hyps, references)
+    if translate(nbests):
+        remedies, forms = ([name for name in some if name != NFKC] for some in (remedies, forms))
+    trials = trial, remedies, forms
     lists = nbest, nbests, places, refs, ref or nbest, ref_places
     model_view = model.normalise, lm, model.known, model.notes
     return DoctorInputs(*lists, *profiles, seen, *model_view, problems, *trials)
+
+
+def translate(nbests: Sequence[NBest]) -> bool:
+    """Return whether lists are of a translator, by their source or the names of its scores."""
+    first = next((nbest for nbest in nbests if nbest.hyps), None)
+    names = first.hyps[0].scores if first else ()
+    return bool(first) and ("source" in first.extra or any(map(FEATURE.fullmatch, names)))
 
 
 def profile_sides(

@@ -24,6 +24,8 @@ SHOWN = 60  # characters of a hypothesis
 def read(inputs: DoctorInputs) -> Iterator[Finding]:
     for problem in inputs.problems:
         place, _, rest = str(problem).partition(": ")
+        if "; " in place:  # of what has no name
+            place, rest = inputs.nbest, str(problem)
         cause, _, remedy = rest.rpartition("; ")
         yield Finding(ERROR, place, cause or rest, remedy)
     if not inputs.nbests and not inputs.problems:

@@ -105,9 +105,9 @@ def writing(inputs: DoctorInputs) -> Iterator[Finding]:
             level = ERROR if cased else HINT if free else level
             sides = (other, hyps) if cased or more is other else (hyps, other)
             cause = ", ".join(describe_writing(side, odd[side.name], cased) for side in sides)
-            place = (
-                where_cased(other, hyps) if cased else more.first[most(*[odd[more.name]] * 2)[0]]
-            )
+            # its first place, unless a form of Unicode brought it
+            first = [more.first.get(c, more.path) for c in most(*[odd[more.name]] * 2)]
+            place = where_cased(other, hyps) if cased else first[0]
             casing = inputs.trial.casing
             if other.name == "text":
                 casing = choose_case([hyps.words, other.words])

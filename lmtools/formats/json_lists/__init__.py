@@ -60,7 +60,9 @@ JSON_FORMATS = {
     "vosk": json_format(
         "results of Vosk's KaldiRecognizer: lines with utt, or UTT.json each; am is the confidence",
         # clouds' results have alternatives, too, with a transcript each
-        json_io.recognise_results('"alternatives"', r'\A(?s:(?!.*"transcript"))'),
+        json_io.recognise_results(
+            rf'"alternatives"|{recognisers.ALONE}', r'\A(?s:(?!.*"transcript"))'
+        ),
         json_io.read_results,
         recognisers.parse_vosk,
     ),
@@ -83,7 +85,8 @@ JSON_FORMATS = {
         "results of the recognisers of Google, Amazon, Azure, Watson, Deepgram: lines with utt, or"
         " UTT.json each",
         json_io.recognise_results(
-            r'"(results|NBest|recognizedPhrases)"\s*:', r'"(transcripts?|[Ll]exical)"\s*:'
+            r'"(results|NBest|recognizedPhrases|RecognitionStatus)"\s*:',
+            r'"(transcripts?|[Ll]exical|RecognitionStatus)"\s*:',
         ),
         recognisers.read_segments,
         recognisers.parse_segment,

@@ -15,6 +15,7 @@ from lmtools.formats.checks import Utterances, check_nbests, components, identif
 from lmtools.formats.registry import HEAD, Format, list_children, read_beginning
 from lmtools.types import EMPTY, Hypothesis, NBest
 
+LOOKED_AT = 100  # files of a directory, of which the first ones may be of silence
 Entry = tuple[str, dict, str]  # an utterance, its object, the place for messages
 
 
@@ -27,10 +28,11 @@ def load(path, errors: str = "strict"):
         line = data.count(b"\n", 0, error.start) + 1
         raise not_utf8(path, f"{path}:{line}") from None
     except json.JSONDecodeError as error:
-        raise UserError(
-            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file"
-            " again"
-        ) from None
+        where, remedy = f"{path}:{error.lineno}", "write the file again"
+        if error.msg == "Extra data":
+            remedy = "of several values each has to be a line: jq -c . F > NEW"
+        cause = f"not JSON ({error.msg} at column {error.colno})"
+        raise UserError(f"{where}: {cause}; {remedy}") from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply; write the file again") from None
     except ValueError as error:
@@ -53,15 +55,15 @@ def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
 
 
 def recognise_results(*names: str, opening: str = "{") -> Callable[[Path, str], bool]:
-    """Return `recognises` of `results`: objects, or a directory whose first file holds one."""
+    """Return `recognises` of `results`: objects, or a directory of which a first file holds one."""
     recognises = recognise(opening, *names)
 
     def recognises_any(path: Path, first: str) -> bool:
         if not path.is_dir():
             return recognises(path, first)
-        files = result_files(path)
-        return bool(files) and recognises(
-            files[0], read_beginning(files[0]).decode("utf-8", "replace")
+        return any(
+            recognises(file, read_beginning(file).decode("utf-8", "replace"))
+            for file in result_files(path)[:LOOKED_AT]
         )
 
     return recognises_any

@@ -26,6 +26,11 @@ from lmtools.formats.json_lists.json_io import (
 )
 from lmtools.types import Hypothesis, NBest
 
+# an answer of Vosk alone, final or not
+ALONE = (
+    r'\A\s*\{\s*("utt"\s*:\s*"[^"]*"\s*,\s*)?"partial"'
+    r'|\A\s*\{\s*("result"\s*:\s*\[\s*\{\s*"conf"|"text"\s*:\s*"(?:[^"\\]|\\.)*"\s*\}\s*(\{|\Z))'
+)
 LOG_PROBS = "ys_log_probs"  # of sherpa-onnx
 BEAM = ("words", "text", "score", "logit_score", "lm_score", "last_lm_state")
 COLUMNS = ("text", "logit_score", "lm_score")  # of Hugging Face
@@ -39,6 +44,8 @@ def parse_vosk(utt: str, tree: Mapping, where: str) -> NBest:
     if "alternatives" in tree:
         parse = partial(parse_scored, score="confidence")  # a logarithm
         return parse_keyed(utt, tree, where, "alternatives", parse=parse, kind="alternative")
+    if "partial" in tree and "text" not in tree:
+        raise UserError(f"{where}: a partial result; leave it out, and give the final one's `text`")
     ref = json_io.optional(tree, "ref", str, where)
     extra = json_io.extras(tree, ("utt", "ref", "text"), where)
     return NBest(utt, (Hypothesis(member(tree, "text", str, where), {}, extra),), ref)

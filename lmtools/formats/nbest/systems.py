@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
+from lmtools.base.log import say
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import component, refuse_write
 from lmtools.formats.edits import SYSTEM
@@ -46,6 +47,7 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
     pool = {"lines": by_line, "kaldi": by_id}.get(ids)
     if not pool:
         raise UserError(f"ids={ids}: neither lines nor kaldi; give one of them")
+    say(f"{path}: {names[0]} comes first in each list, as the name of its file does")
     indicators = [{f"{SYSTEM}{other}": float(other == name) for other in names} for name in names]
     for utt, texts in pool(files):
         hyps = zip(texts, indicators, names, strict=True)
