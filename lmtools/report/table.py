@@ -100,7 +100,8 @@ def html(table: Table) -> str:
             for j, cell in enumerate(row)
         ]
         data = "".join(
-            f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds[1:], inside[1:], strict=True)
+            f'<td{kind} data-of="{escape(of)}">{cell}</td>'
+            for kind, of, cell in zip(kinds[1:], table.header[1:], inside[1:], strict=True)
         )
         rows.append(f'<tr><th scope="row">{inside[0]}</th>{data}</tr>\n')
     notes = "".join(f"<p>{code(note)}</p>" for note in table.notes)

@@ -196,6 +196,7 @@ def page(
         for first in (True, False)
     )
     style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
+    made = [code(line) for line in experiment.provenance()]
     browsed = browser_data(experiment.browsed) if experiment.browsed else None
     return Template(part("page.html")).substitute(
         title=escape(experiment.title),
@@ -209,7 +210,9 @@ def page(
         browser=part("browser.html") if browsed else "",
         tables=section("tables", "Tables", INSIDE.format("tables", others)),
         scripts=SCRIPTS.format(embedded(browsed), script) if browsed else "",
-        made="".join(f"<p>{code(line)}</p>" for line in experiment.provenance()),
+        made=f"<p>{made[0]}</p><details><summary>How it was made</summary>"
+        + "".join(f"<p>{line}</p>" for line in made[1:])
+        + "</details>",
     )
 
 

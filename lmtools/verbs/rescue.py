@@ -77,9 +77,13 @@ def arguments(parser):
         " again goes on after a run that was stopped."
     )
     group = parser.groups["input"]
-    kinds = "a file, or a directory of Kaldi (lattices, too), ESPnet .."
+    kinds = "a file, or a decode directory of Kaldi (lattices, too) or ESPnet"
     for part, help_text in (
-        ("dev", f"N-best lists to tune weights on: {kinds} (default for Whisper's: no tuning)"),
+        (
+            "dev",
+            f"N-best lists to tune weights on: {kinds}. Not needed for Whisper's lists, which have"
+            " default weights",
+        ),
         ("test", f"N-best lists to choose from: {kinds}"),
     ):
         group.add_argument(f"--{part}", metavar="F", required=part == "test", help=help_text)

@@ -47,7 +47,7 @@ SYSTEMS = {  # of the run, with the features that each has beside the lists' own
     "tta-mean+mbr": ["tta/token", "mbr"],
 }
 NAMES = {
-    "first pass, tuned": "first-pass", "MBR (no LM)": "mbr", "n-gram": "ngram", "T-TA": "tta",
+    "tuned without LM": "first-pass", "MBR (no LM)": "mbr", "n-gram": "ngram", "T-TA": "tta",
     "T-TA, mean over tokens": "tta-mean", "T-TA, mean + MBR": "tta-mean+mbr",
 }  # fmt: skip
 NOISY = {
@@ -321,7 +321,7 @@ def test_systems_with_translators(noisy):
         "system",
         "first pass",
         "oracle",
-        "first pass, tuned",
+        "tuned without LM",
         "n-gram",
         "channel (source given hypothesis)",
         "channel + n-gram",

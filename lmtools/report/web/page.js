@@ -6,7 +6,7 @@
   const byId = (id) => document.getElementById(id);
   const labels = new Map(data.systems);
   const LABEL_OF = { all: "all", better: "better", worse: "worse", same: "same errors", changed: "words differ", words: "words of the glossary", faults: "missed or false alarm" };
-  const state = { set: "", system: "", base: "@first", show: "all", sort: "file", colour: "changes", q: "" };
+  const state = { set: "", system: "", base: "@first", show: "all", sort: "change", colour: "changes", q: "" };
   const some = (holds) => data.sets.some((set) => set.utts.some(holds));
   const shaded = some((utt) => Object.keys(utt[4]).length);
   const phrased = some((utt) => utt[5]);
@@ -168,6 +168,7 @@
     }),
   };
   const SORTS = {
+    change: (a, b) => Math.abs(b.mine - b.theirs) - Math.abs(a.mine - a.theirs) || (a.system === a.base) - (b.system === b.base),
     file: (a, b) => a.place - b.place,
     improved: (a, b) => a.mine - a.theirs - (b.mine - b.theirs),
     worsened: (a, b) => b.mine - b.theirs - (a.mine - a.theirs),

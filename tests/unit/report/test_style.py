@@ -111,7 +111,7 @@ def test_the_verb_takes_an_experiment(exp, tmp_path, capsys, undrawn):
     assert main(["report", str(home), "--experiment", str(path)]) == 0
     written = (home / "report/RESULTS.md").read_text()
     rows = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
-    assert rows[rows.index("oracle") + 1 :][:3] == ["both", "T-TA", "first pass, tuned"]
+    assert rows[rows.index("oracle") + 1 :][:3] == ["both", "T-TA", "tuned without LM"]
     assert f"lmtools report {home} --experiment {path}" in written
     path.write_text("columns: {tta: {intakt: true}}\n")
     assert main(["report", str(home), "--experiment", str(path)]) == 1

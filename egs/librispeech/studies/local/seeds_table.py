@@ -21,7 +21,7 @@ from lmtools.evaluate.significance import paired_bootstrap
 from lmtools.formats import kaldi_text, read
 
 KINDS = {"causal": "uniLM", "masked": "biLM", "tta": "T-TA"}
-SINGLE = {"first-pass": "first pass, tuned", "ngram4": "n-gram (4)"}
+SINGLE = {"first-pass": "tuned without LM", "ngram4": "n-gram (4)"}
 RESAMPLES_SEED = 1
 Found = Mapping[str, Mapping[str, Evaluation]]  # by set, then by system
 

@@ -55,7 +55,7 @@ def rows(exp):
 def dom(path: Path, **state) -> str:
     """The document after its script ran, asked for with `state` in the address."""
     with tempfile.TemporaryDirectory() as profile:
-        url = f"{path.as_uri()}#{urlencode(state)}"
+        url = f"{path.as_uri()}#{urlencode({'sort': 'file'} | state)}"
         call = [
             CHROMIUM,
             *FLAGS,
@@ -86,8 +86,12 @@ def count(document: str) -> str:
 
 
 def test_everything_at_first(page, rows):
-    document = dom(page)
-    assert shown(document) == [row[0] for row in rows]
+    def change(row):
+        *_, old, new = row[3].split("\n")
+        return -abs(row[2] - row[1]), old == new
+
+    document = dom(page, system="tta", sort="")  # the page's own order
+    assert shown(document) == [row[0] for row in sorted(rows, key=change)]
     assert count(document) == f"{len(rows)} of {len(rows)} utterances"
 
 
