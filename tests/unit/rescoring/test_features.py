@@ -4,7 +4,7 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring.features import DERIVED, LENGTHS, best, combine, gather, read_columns
+from lmtools.rescoring.features import LENGTHS, best, combine, gather, read_columns
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -58,7 +58,7 @@ def test_a_component_takes_the_place_of_the_built_in():
     assert features.names == ("am", "words") and features.column("words").tolist() == [[-1.0]]
 
 
-@pytest.mark.parametrize("name", ["am", "rank", *DERIVED])
+@pytest.mark.parametrize("name", ["am", "rank", *LENGTHS])
 def test_a_column_may_not_take_a_name(name):
     told = f"--scores {name}=.*n has a feature of this name already; choose another"
     with pytest.raises(UserError, match=told):
