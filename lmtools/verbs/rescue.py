@@ -92,6 +92,9 @@ def arguments(parser):
         group.add_argument(f"--{part}-ref", metavar="F", help=help_text)
     help_text = "decode --dev and --test, which are recordings, as lmtools decode does"
     parser.add("--asr", metavar="whisper:DIR", help=help_text)
+    default = PREFIX + WHISPER
+    help_text = "with no --dev, for Whisper's beams from any program: the weights of lmtools decode"
+    parser.add("--weights", choices=[default], metavar=default, help=help_text)
     parser.add("--format")
     help_text = "words.txt of Kaldi's lattices (default: beside them, or in graph* beside that)"
     parser.add("--words", metavar="F", help=help_text)
@@ -318,12 +321,18 @@ def check_sets(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Non
         if hash_lists(sets["dev"].nbests) == hash_lists(test):
             cause = f"--test {args.test}: has the lists of --dev, on which weights are tuned"
             raise UserError(f"{cause}; give others")
+        if args.weights:
+            raise UserError("--weights: weights are tuned on --dev; leave one of the two out")
         return
     scores = {name for nbest in test for hyp in nbest.hyps for name in hyp.scores}
-    if "am" not in scores or not scores & (OF_WHISPER - {"am"}) or scores - OF_WHISPER:
+    if args.weights and "am" not in scores:
+        cause = f"{args.test}: no score 'am', the sum of the log-probabilities of tokens"
+        raise UserError(f"{cause}; write the beams as docs/whisper.md shows")
+    own = scores & (OF_WHISPER - {"am"}) and not scores - OF_WHISPER
+    if not args.weights and ("am" not in scores or not own):
         raise UserError(
-            "--dev: no lists to tune weights on; give lists with references, which only Whisper's"
-            " (of lmtools decode) can do without"
+            "--dev: no lists to tune weights on; give lists with references, or --weights"
+            f" {PREFIX}{WHISPER} for Whisper's beams of your own program"
         )
     if len(lms) > 1:
         raise UserError("--dev: without it one language model is weighed; give --dev, or one LM")

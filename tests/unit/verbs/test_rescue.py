@@ -292,6 +292,34 @@ def test_whisper_without_dev(home, capsys):
     assert "without it one language model is weighed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        # CTranslate2 and Hugging Face tell means: their program writes tokens beside them
+        (lambda h: {"text": h.text, "score": h.scores["am"] / 5, "tokens": [7] * 5}, ""),
+        (lambda h: {"text": h.text, "score": h.scores["am"] / 5, "tokens": 5}, ""),
+        (lambda h: {"text": h.text, "avg_logprob": h.scores["am"] / 5, "tokens": [7] * 5}, ""),
+        (lambda h: {"text": h.text}, "w.json: no score 'am', the sum of the log-probabilities of"),
+    ],
+)
+def test_beams_of_the_users_program_without_dev(home, capsys, write, said):
+    lists = list(jsonl.read("test.jsonl"))
+    trees = [{"utt": one.utt, "hypotheses": [*map(write, one.hyps)]} for one in lists]
+    (home / "w.json").write_text(json.dumps(trees))
+    (home / "ref").write_text("".join(f"{one.utt} {one.ref}\n" for one in lists))
+    call = (
+        "rescue --test w.json --test-ref ref --text 'my text' --out out --weights default:whisper"
+    )
+    assert main(shlex.split(call)) == bool(said)
+    printed = capsys.readouterr()
+    if said:
+        assert said in printed.err and printed.err.count("\n") == 1
+        return
+    assert printed.out.split("\n\n")[1].splitlines()[2].endswith("am 1, ngram 0.15, words 1.3")
+    assert main([*shlex.split(call), "--dev", "dev.jsonl"]) == 1
+    assert "--weights: weights are tuned on --dev; leave one" in capsys.readouterr().err
+
+
 def test_recordings_are_decoded(home, capsys, monkeypatch):
     """Those of test; dev has lists already."""
     bare = [NBest(n.utt, n.hyps) for n in jsonl.read("test.jsonl")]
