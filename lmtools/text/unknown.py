@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lmtools.base.log import say
 from lmtools.text.normaliser import CASES, NORMALISERS, Normaliser
@@ -54,13 +54,15 @@ FEW, MOST = 20, 0.9  # lines that say something, and the share of them that are 
 PIECE = re.compile(r"\S+@@|(?:▁|##)\w\S*")
 MEANT = 0.01
 JOINED = "lmtools convert --unify pieces LISTS NEW"
+MANY_IDS = 200  # lines that do not begin with different words each
 
 
 def doubt_text(path, lines: Iterable[str]) -> Iterator[str]:
     """Yield a warning where most first `lines` of a text hold more than words, with a remedy."""
     lines = [line for line in itertools.islice(lines, LOOKED_AT // 10) if line.strip()]
     for kind, (pattern, command) in KINDS.items() if len(lines) >= FEW else ():
-        if sum(bool(re.fullmatch(pattern, line)) for line in lines) > MOST * len(lines):
+        alike = sum(bool(re.fullmatch(pattern, line)) for line in lines) > MOST * len(lines)
+        if alike or (kind == "utterance ids" and begin_with_ids(lines)):
             yield (
                 f"warning: {path}: its lines have {kind} ({lines[0][:30]!r}), which a model learns"
                 f" as words; {command} {shlex.quote(str(path))} > NEW takes them away"
@@ -80,6 +82,15 @@ def doubt_pieces(path, texts: Iterable[str], remedy: str = JOINED) -> Iterator[s
 
 def is_piece(word: str) -> bool:
     return PIECE.fullmatch(word) is not None
+
+
+def begin_with_ids(lines: Sequence[str]) -> bool:
+    """Return whether the first words of lines all differ, as only ids do in many lines or if they
+    have digits.
+    """
+    firsts, rests = zip(*(line.strip().partition(" ")[::2] for line in lines), strict=True)
+    odd = len(lines) >= MANY_IDS or all(re.search(r"\d", first) for first in firsts)
+    return odd and len({*firsts}) == len(lines) and all(rests)
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
@@ -131,7 +142,7 @@ def describe_unknown(
     """
     if unknown <= MANY * tokens:
         return
-    line = f"{path}: {unknown / tokens:.0%} of {tokens:,} tokens are unknown to {model}"
+    line = f"warning: {path}: {unknown / tokens:.0%} of {tokens:,} tokens are unknown to {model}"
     words = unknown_words(texts, known) if known else Counter()
     if words:
         cause, option = explain(words, known)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
@@ -21,7 +23,7 @@ from lmtools.evaluate.chance import say_why
 from lmtools.evaluate.corpus import evaluate
 from lmtools.evaluate.doctor import ERROR, print_findings, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
-from lmtools.evaluate.doctor.scores import find_costs
+from lmtools.evaluate.doctor.scores import find_costs, values_of
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS, ErrorRate
 from lmtools.evaluate.significance import TESTS
@@ -58,9 +60,12 @@ ORACLE = "oracle."
 LOG = "rescue.log"
 SCALES = (1, 5, 7, 9, 11, 13, 15, 17, 20)  # of the graph's score; Kaldi tries 7 to 17 (LMWT)
 RERUN = "--allow-commands", "--max-line"
-# Checks whose findings change what the table means, so that they stand under it; the latter stop
-# nothing, since there may be no better text
-MEANT, MILD = ("leak", "vocabulary"), ("vocabulary",)
+LEFT = "text.txt"  # what is left of the text without lines that stand in references
+LEAK = "leak"
+# Checks whose findings change what the table means, so that they stand under it and stop nothing
+MEANT = LEAK, "vocabulary"
+APART = 10  # times as far apart are the scores of one set's lists as the other's: other units
+NOTES = 8  # lines under the table, the worst first
 
 EXAMPLES = (
     "lmtools rescue --dev dev.jsonl --test test.jsonl --text text.txt --out rescued",
@@ -159,8 +164,8 @@ def run(args):
         print(f"writing: {writing.told}")
         print(f"LM: {describe_lms(args, lms)}", flush=True)
         notes = Job(args, lms, sets, writing, log).run_all()
-    if sets["test"].referenced:
-        print("\n".join(["", *draw_table(out, args.metric, list(lms)), "", *notes]))
+    table = draw_table(out, args.metric, list(lms)) if sets["test"].referenced else ()
+    print("\n".join(["", *table, *[""] * bool(table), *notes]))
     told = f"{out / 'test.txt'}: the chosen hypotheses"
     if (out / "test.txt.written").exists():
         told += f"; {out / 'test.txt.written'}: as the recogniser wrote them"
@@ -351,6 +356,7 @@ class RunLog:
 
     def __init__(self, args):
         self.args, self.file = args, None
+        self.warnings: list[str] = []  # of the commands
 
     def close(self) -> None:
         if self.file:
@@ -369,7 +375,7 @@ class RunLog:
             self.file = self.file or open(place, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
         except OSError as error:
             raise cannot("write", self.args.out, error) from None
-        out, err = (LogStream(self.file, s, self.args.verbose) for s in (sys.stdout, sys.stderr))
+        out, err = (LogStream(self, s, self.args.verbose) for s in (sys.stdout, sys.stderr))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             yield
 
@@ -377,12 +383,13 @@ class RunLog:
 class LogStream(io.TextIOBase):
     """A standard stream that goes to a log, to the `terminal` if told so or for progress."""
 
-    def __init__(self, log, terminal, verbose: bool):
-        self.log, self.terminal, self.verbose = log, terminal, verbose
+    def __init__(self, run: "RunLog", terminal, verbose: bool):
+        self.run, self.log, self.terminal, self.verbose = run, run.file, terminal, verbose
 
     def write(self, text: str) -> int:
         if "\r" not in text:
             self.log.write(text)
+            self.run.warnings += [ln for ln in text.splitlines() if ln.startswith("warning: ")]
         if self.verbose or "\r" in text:
             self.terminal.write(text)
         return len(text)
@@ -402,16 +409,17 @@ class Job:
         self.run = log.run
         self.out, self.metric = Path(args.out), ("--metric", args.metric)
         self.turned: list[str] = []  # options of tune that turn costs round
+        self.text = args.text
 
     def run_all(self) -> list[str]:
         """Run them; return notes on what the table means."""
         for one in self.sets.values():
             self.convert(one)
-        text = ["--text", self.args.text] if self.args.text else []
-        if text:
-            normaliser = ["--normaliser", self.writing.text] if self.writing.text else []
-            self.run("ngram", *text, "--order", ORDER, *normaliser, "--out", self.out / "lm")
-        notes = [note for one in self.sets.values() for note in self.examine(one)]
+        self.estimate()
+        found = [note for one in self.sets.values() for note in self.examine(one)]
+        if leaks := [note for check, note in found if check == LEAK]:
+            found = [pair for pair in found if pair[0] != LEAK]
+            found[:0] = [(LEAK, self.leave_out(leaks))]
         # before language models score, which may take long: what cannot be tuned is refused here
         if "dev" in self.sets:
             self.run_system(NO_LM, ())
@@ -425,35 +433,49 @@ class Job:
             oracle, tree = (self.out / f"{ORACLE}test.{end}" for end in ("txt", "json"))
             ref = self.sets["test"].used
             self.run("evaluate", "--ref", ref, "--hyp", oracle, *self.metric, "--out", tree)
-        return [*notes, *self.note_shared()]
+        notes = [*self.note_scores(), *self.note_shared(), *self.note_result()]
+        notes = [*dict.fromkeys([*notes, *(note for _, note in found), *self.log.warnings])]
+        more = [f"{plural(notes[NOTES:], 'more warning')}: {self.out / LOG}"] * (len(notes) > NOTES)
+        return [*notes[:NOTES], *more]
 
-    def convert(self, one: ListSet) -> None:
-        """Write the lists as the commands read them, if they are not so already."""
-        options = shlex.split(self.writing.lists)
-        options += repeat_options(self.args, ["--map-words"])
-        if options or one.ref or one.form != "jsonl":
-            form = repeat_options(self.args, ["--format"])
-            ref = ["--ref-lines" if one.by_line else "--ref", one.ref] if one.ref else []
-            one.used = str(self.out / f"{one.part}.nbest.jsonl")
-            dedup = ["--dedup"] if options else []
-            self.run("convert", one.path, one.used, *form, *ref, *options, *dedup)
+    def estimate(self) -> None:
+        """Estimate the n-gram of the text."""
+        if self.text:
+            normaliser = ["--normaliser", self.writing.text] if self.writing.text else []
+            options = ["--order", ORDER, *normaliser, "--out", self.out / "lm"]
+            self.run("ngram", "--text", self.text, *options)
 
-    def examine(self, one: ListSet) -> Iterator[str]:
-        """Have the doctor look; yield notes, UserError for the first error not mended here."""
+    def leave_out(self, leaks: Sequence[str]) -> str:
+        """Estimate the n-gram again without the lines of the text that references have; say so."""
+        refs = [one.used for one in self.sets.values() if one.referenced]
+        options = ["--ref", *refs, "--leave-out-overlap", "--out", self.out / LEFT]
+        self.run("corpus", "--text", self.text, *options)
+        self.text = self.out / LEFT
+        if not count_lines(self.text):
+            raise UserError(f"{leaks[0]}; no line is left, give other text")
+        self.estimate()
+        cause, less = leaks[-1].partition(";")[0], count_lines(self.args.text)
+        less -= count_lines(self.text)
+        return f"{cause}: the LM was estimated without {plural(less, 'line')}, of {self.text}"
+
+    def examine(self, one: ListSet) -> Iterator[tuple[str, str]]:
+        """Have the doctor look; yield checks and notes, UserError for the first error that spoils
+        everything and is not mended here.
+        """
         # the doctor reads no mixtures; it sees lists and text as a model's normaliser leaves them
         lm = next((lm for lm in self.lms.values() if not lm.startswith("mix:")), None)
-        options = {"nbest": one.used, "text": self.args.text, "lm": lm}
+        options = {"nbest": one.used, "text": self.text, "lm": lm}
         options = {name: value for name, value in options.items() if value}
         with self.log.capture():
             words = [word for name, value in options.items() for word in (f"--{name}", value)]
-            print(shlex.join(["lmtools", "doctor", *words]))
+            print(shlex.join(["lmtools", "doctor", *map(str, words)]))
             inputs = read_inputs(**options)
             by_check = print_findings(inputs)
         if costs := find_costs(inputs):
             by_check.pop("signs", None)
             if one.part == "dev":
                 self.turn(costs)
-        grave = (found for name, found in by_check.items() if name not in MILD)
+        grave = (found for name, found in by_check.items() if name not in MEANT)
         errors = [finding for found in grave for finding in found if finding.level == ERROR]
         if errors:
             first, *more = errors
@@ -462,8 +484,8 @@ class Job:
             raise UserError(line)
         for name in MEANT:
             for finding in by_check.get(name, ()):
-                if name not in MILD or (finding.level == ERROR and one.part == "test"):
-                    yield f"{finding.cause}; {finding.remedy}"
+                if name == LEAK or (finding.level == ERROR and one.part == "test"):
+                    yield name, f"{finding.cause}; {finding.remedy}"
 
     def turn(self, costs: Sequence[str]) -> None:
         """Turn costs round: the first pass by its weight, others by weights below 0."""
@@ -506,6 +528,37 @@ class Job:
         )
         if both := dev & test:
             yield f"{len(both)} of {len(test)} lists of test are in dev, too: the table flatters"
+
+    def note_scores(self) -> Iterator[str]:
+        """Yield the scores that dev and test have by other signs or in other units."""
+        sides = [values_of([n for n in one.nbests if n.hyps]) for one in self.sets.values()]
+        for name in sides[0].keys() & sides[-1].keys() if len(sides) > 1 else ():
+            signs = [np.nanmean(np.sign(np.concatenate(side[name]))) for side in sides]
+            spans = [
+                np.median([np.ptp(row) for row in side[name] if len(row) > 1]) for side in sides
+            ]
+            what = ""
+            if signs[0] * signs[1] < 0:
+                what = f"{name!r} is {' and '.join('above' if s > 0 else 'below' for s in signs)} 0"
+            elif min(spans) > 0 and max(spans) > APART * min(spans):
+                what = f"{name!r} spans {spans[0]:.3g} and {spans[1]:.3g} in lists"
+            if what:
+                cause = f"{what} of dev and test, other signs or units: the weights do not hold"
+                yield f"warning: {cause}; write both alike"
+
+    def note_result(self) -> Iterator[str]:
+        """Yield who gains, and whether the result is worse than the first pass."""
+        if not self.sets["test"].referenced:
+            return
+        tree = json.loads((self.out / "test.json").read_text())
+        first, last = tree["against"]["score"], tree["score"]
+        sign = 1 if METRICS[self.args.metric].lower_is_better else -1
+        if None not in (first, last) and sign * (last - first) > 0:
+            yield f"warning: with LM {first:.2f} -> {last:.2f}: worse than the first pass; keep that"
+
+
+def count_lines(text) -> int:
+    return sum(bool(line.strip()) for _, line in read_text(text))
 
 
 def draw_table(out: Path, metric: str, lms: Sequence[str] = ()) -> Iterator[str]:

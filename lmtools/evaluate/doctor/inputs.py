@@ -29,7 +29,7 @@ from lmtools.text.subword.base import DESCRIPTION
 from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
 
-ERROR, HINT = "error", "hint"
+ERROR, WARNING, HINT = "error", "warning", "hint"
 LINES = 2_000_000  # of language-model text, at most
 WORDS = 500_000  # of which it is remembered whether they are wanted
 UNIFY = unifier(UNIFIERS)
@@ -39,7 +39,9 @@ FEATURE = re.compile(r"[A-Z][A-Za-z]*\d+(_\d+)?")  # scores of Moses and Marian:
 
 @dataclass(frozen=True)
 class Finding:
-    """An `error` spoils results, a `hint` may be right; `place` is `path` or `path:line`."""
+    """An `error` spoils results, a `warning` changes what they mean, a `hint` may be right; `place`
+    is `path` or `path:line`.
+    """
 
     level: str
     place: str

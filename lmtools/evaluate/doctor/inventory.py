@@ -11,6 +11,7 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.doctor.inputs import (
     ERROR,
     HINT,
+    WARNING,
     DoctorInputs,
     Finding,
     grade_rate,
@@ -26,7 +27,8 @@ from lmtools.text import NORMALISERS
 from lmtools.text.unify import ACCENTS, UNIFIERS, unifier
 from lmtools.text.whisper import NAMES, removes_signs
 
-LARGE = 0.005  # a share of the characters that is no accident
+# Shares of the characters: that is no accident, that spoils results
+LARGE, MOST = 0.005, 0.05
 BETTER = 0.95  # of the error rate: what a normaliser has to bring it below
 MORE = 1.2  # times as many words as before, of a text that a normaliser leaves in words
 SCRIPTS = {"CJK": "Han"}  # where the names of characters begin with another word
@@ -85,7 +87,7 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
                 many = plural(odd.total(), "character")
                 what = f"{many} ({max(part, 0.001):.1%}: {name_kinds(odd)})"
                 cause = f"{what} that {name_profile(lacking)} not: {show_characters(odd)}"
-                level = grade_rate(part, LARGE, LARGE) or HINT
+                level = ERROR if part >= MOST else WARNING if part >= LARGE else HINT
                 advice = advise(inputs, odd, lacking, other=other, remedy=remedy)
                 yield Finding(level, first, cause, advice)
 

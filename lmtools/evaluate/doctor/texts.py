@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from lmtools.evaluate.doctor.inputs import (
     ERROR,
     HINT,
+    WARNING,
     DoctorInputs,
     Finding,
     fold,
@@ -228,7 +229,8 @@ def leak(inputs: DoctorInputs) -> Iterator[Finding]:
                 f"{share(len(copied), len(long))} references of {LONG} words or more stand in"
                 f" {inputs.text.path}"
             )
-            remedy = "remove these lines from the text: the LM has seen the references"
+            lists = f"--text {inputs.text.path} --ref {inputs.ref} --leave-out-overlap --out NEW"
+            remedy = f"the LM has seen them: lmtools corpus {lists} takes these lines out"
             level = ERROR if len(copied) >= LEAK * len(long) else HINT
             yield Finding(level, inputs.ref_places[copied[0]], cause, remedy)
 
@@ -293,7 +295,7 @@ def spelling(inputs: DoctorInputs) -> Iterator[Finding]:
     spelling = WrittenErrors(refs, hyps, inputs.trial.metric.title.lower())
     if spelling.doubtful() and "whisper" not in spelling.option:  # digits have their own finding
         yield Finding(
-            HINT, inputs.nbest, spelling.cause, f"{ALIKE}: lmtools convert {spelling.option}"
+            WARNING, inputs.nbest, spelling.cause, f"{ALIKE}: lmtools convert {spelling.option}"
         )
 
 
