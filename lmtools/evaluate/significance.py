@@ -250,6 +250,52 @@ def compare_groups(
     return GroupTests(len(first), better, worse, p, flips)
 
 
+@dataclass(frozen=True)
+class Gains:
+    """Who gains: in how many of `units` (utterances or whole groups) the first system is better or
+    worse than the second; in how many the second and the first have errors; both scores (second,
+    first) of the thirds of the units by the mean of both systems' scores, an order that neither
+    chooses. It describes and tests nothing.
+    """
+
+    units: int
+    better: int
+    worse: int
+    wrong: tuple[int, int]
+    thirds: tuple[tuple[float, float], ...]
+
+    def describe(self, metric: str, unit: str = "utterance") -> str:
+        line = f"{self.units} {unit}s: {self.better} better, {self.worse} worse"
+        if unit == "utterance":
+            line += f", with errors {self.wrong[0]} -> {self.wrong[1]}"
+        thirds = ", ".join(f"{before:.2f} -> {after:.2f}" for before, after in self.thirds)
+        title = f"{METRICS[metric].title} of thirds by the mean of both (descriptive)"
+        return f"{line}; {title}: {thirds}" if thirds else line
+
+
+def find_gains(
+    first: np.ndarray, second: np.ndarray, metric: str, groups: Sequence[str] = ()
+) -> Gains:
+    """Return who gains of two systems' statistics (utterances, 4) of an error rate, by whole
+    `groups` if each utterance's is given; thirds only of three units and more.
+    """
+    if groups:
+        places = {name: place for place, name in enumerate(dict.fromkeys(groups))}
+        rows = [places[name] for name in groups]
+        first, second = sum_groups(first, rows), sum_groups(second, rows)
+    score = METRICS[metric].score
+    after, before = score(first), score(second)
+    order = np.argsort(after + before, kind="stable")
+    thirds = np.array_split(order, 3) if len(order) > 2 else []
+    return Gains(
+        len(order),
+        int((after < before).sum()),
+        int((after > before).sum()),
+        (int((before > 0).sum()), int((after > 0).sum())),
+        tuple((float(score(second[p].sum(0))), float(score(first[p].sum(0)))) for p in thirds),
+    )
+
+
 def sum_groups(statistics: np.ndarray, places: Sequence[int]) -> np.ndarray:
     sums = np.zeros((max(places) + 1, statistics.shape[1]), dtype=statistics.dtype)
     np.add.at(sums, places, statistics)

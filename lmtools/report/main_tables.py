@@ -11,7 +11,16 @@ from lmtools.report.experiment import Experiment
 from lmtools.report.measure import Measured
 from lmtools.report.rows import BY_GROUP, CHANGE, ERRORS, HOLM, RELATIVE, TUNED
 from lmtools.report.style import FIRST, ORACLE
-from lmtools.report.table import Column, Query, Table, decimal, probability, show_interval, table_of
+from lmtools.report.table import (
+    NONE,
+    Column,
+    Query,
+    Table,
+    decimal,
+    probability,
+    show_interval,
+    table_of,
+)
 from lmtools.rescoring.experiment import ExperimentPlan
 
 
@@ -22,6 +31,7 @@ def main_tables(experiment: Experiment) -> Iterator[Table]:
         yield set_table(experiment)
     for measured in judged:
         yield main_table(experiment, measured)
+        yield from gain_tables(experiment, measured)
 
 
 def set_table(experiment: Experiment) -> Table:
@@ -112,9 +122,54 @@ def main_table(experiment: Experiment, measured: Measured) -> Table:
     note = f"p (tuned): against the first pass with tuned weights and no LM, of {test}."
     notes = [*[note] * beyond, *list_signed(experiment, measured)]
     notes += list_units(lists.plan, measured)
-    notes += list_missing(experiment, measured)
+    notes += [*list_writing(experiment, measured), *list_missing(experiment, measured)]
     columns = [system_column(experiment, query), *columns]
     return table_of(title, columns, notes, part="results", full=True)
+
+
+def gain_tables(experiment: Experiment, measured: Measured) -> Iterator[Table]:
+    """Yield who gains against the first pass, of an error rate."""
+    results = {n: r for n, r in measured.results.items() if n not in (FIRST, ORACLE) and r.gains}
+    if not results:
+        return
+    lists, gains = experiment.lists, [result.gains for result in results.values()]
+    columns = [
+        Column("system", list(map(lists.names.label, results))),
+        Column("better", [str(one.better) for one in gains]),
+        Column("worse", [str(one.worse) for one in gains]),
+    ]
+    if groups := [result.groups for result in results.values() if result.groups]:
+        kind = lists.plan.groups.partition("=")[0]
+        columns += [
+            Column(f"{kind}s {side}", [str(getattr(one, side)) for one in groups])
+            for side in ("better", "worse")
+        ]
+    columns.append(Column("with errors", [f"{one.wrong[0]} -> {one.wrong[1]}" for one in gains]))
+    for place, header in enumerate(("lowest third", "middle third", "highest third")):
+        cells = [
+            "{:.2f} -> {:.2f}".format(*one.thirds[place]) if one.thirds else NONE for one in gains
+        ]
+        columns.append(Column(header, cells))
+    note = (
+        f"Utterances of which the system has fewer or more errors than the first pass, and those"
+        f" with errors; {lists.metric_label} of thirds of the utterances, first pass -> system,"
+        " ordered by the mean of both, an order that neither chooses. This describes and tests"
+        " nothing."
+    )
+    title = f"Who gains: {measured.sample.name}"
+    yield table_of(title, columns, [note], part="results", full=True)
+
+
+def list_writing(experiment: Experiment, measured: Measured) -> Iterator[str]:
+    """Yield a note on the errors that are writing alone."""
+    found = [
+        f"{experiment.lists.names.label(name)} {int(result.statistics[:, :3].sum()):,}, of these"
+        f" {result.writing:,} are writing"
+        for name, result in measured.results.items()
+        if result.writing
+    ]
+    if found:
+        yield f"Errors of blanks, apostrophes, hyphens and digits alone: {'; '.join(found)}."
 
 
 def tests_of(metric: str) -> dict[str, str]:

@@ -25,9 +25,11 @@ from lmtools.evaluate.sacre import Sacre, SacrePaired
 from lmtools.evaluate.show import find_namer
 from lmtools.evaluate.significance import (
     Bootstrap,
+    Gains,
     GroupTests,
     MatchedPairs,
     compare_groups,
+    find_gains,
     paired_bootstrap,
 )
 from lmtools.formats import jsonl, kaldi_text, lists
@@ -201,6 +203,8 @@ class Result:
     sacre: SacrePaired | None = None
     beside: Tested | None = None
     groups: GroupTests | None = None
+    gains: Gains | None = None
+    writing: int = 0  # errors of writing alone
 
     @property
     def beyond(self) -> float | None:
@@ -334,7 +338,8 @@ def measure_set(
 def evaluated(refs: References, texts: Mapping[str, str], source: str) -> Result:
     """Return the score of one system, without comparison."""
     evaluation = refs.evaluate(texts, source)
-    return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
+    known = texts, evaluation.statistics, evaluation.score, evaluation.missing
+    return Result(*known, writing=refs.writing(texts)[0])
 
 
 def depth_curves(
@@ -382,6 +387,7 @@ def compared(refs: References, result: Result, first: Result, tuned: Result | No
         bootstrap=paired_bootstrap(*statistics, refs.metric, SEED),
         pairs=refs.compare(result.texts, first.texts) if refs.metric == "wer" else None,
         sacre=metric.paired_bootstrap(*statistics) if isinstance(metric, Sacre) else None,
+        gains=None if isinstance(metric, Sacre) else find_gains(*statistics, refs.metric),
         beside=chance(refs, result, tuned) if tuned and result is not tuned else None,
     )
 

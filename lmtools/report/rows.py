@@ -25,6 +25,7 @@ PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
     *("log_prob", "oov", "sentences", "words", "tokens"),
 )
+WRITING = "writing"  # errors of blanks, apostrophes, hyphens and digits alone
 LM_KINDS = ("lm", "learning")  # kinds of rows whose names are those of language models
 LATTICE = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
 
@@ -163,6 +164,13 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
             counts = result.statistics.sum(0)[:3].tolist()
             for quantity, count in zip(ERRORS, counts, strict=True):
                 yield FigureRow(*key, quantity, count)
+            yield FigureRow(*key, WRITING, result.writing)
+        if result.gains and name not in (FIRST, ORACLE):
+            for quantity in ("better", "worse"):
+                yield FigureRow(*key, f"utterances {quantity}", getattr(result.gains, quantity))
+            for third, (before, after) in enumerate(result.gains.thirds, 1):
+                yield FigureRow("third", name, place, f"{metric}, first pass", before, at=third)
+                yield FigureRow("third", name, place, metric, after, at=third)
         if bootstrap and name != FIRST:
             change = result.score - first
             yield FigureRow(*key, CHANGE, change, p=chances[1])

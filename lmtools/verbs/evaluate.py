@@ -34,7 +34,7 @@ from lmtools.evaluate.metrics import HUB5, METRIC_HELP, METRICS, ErrorRate
 from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts
 from lmtools.evaluate.sacre import Sacre
 from lmtools.evaluate.show import LENGTH, WORDS, count_words, find_namer, split_evaluation
-from lmtools.evaluate.significance import compare_groups, paired_bootstrap
+from lmtools.evaluate.significance import compare_groups, find_gains, paired_bootstrap
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest import trn
 from lmtools.formats.nbest.stm import StmSegment
@@ -292,9 +292,14 @@ def compare_parts(utts: list[str], first, second, namers, seed: int) -> dict:
         if by != LENGTH and not isinstance(METRICS[first.metric], Sacre):
             pair, groups = (first.statistics, second.statistics), [name_part(u, 0) for u in utts]
             test = compare_groups(*pair, groups, metric=first.metric, seed=seed)
-            tests[by.partition("=")[0]] = test
+            kind = by.partition("=")[0]
             print(show.groups_line(by, test))
-    return {"groups": {by: dataclasses.asdict(test) for by, test in tests.items()}} if tests else {}
+            tests[kind] = dataclasses.asdict(test)
+            if isinstance(METRICS[first.metric], ErrorRate):
+                gains = find_gains(*pair, first.metric, groups)
+                print(gains.describe(first.metric, kind))
+                tests[kind]["gains"] = dataclasses.asdict(gains)
+    return {"groups": tests} if tests else {}
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
@@ -312,4 +317,6 @@ def compare_systems(refs: References, hyp: Texts, against: Texts, first, second,
         result = refs.compare(hyp.texts, against.texts)
         print(show.matched_pairs_line(result))
         trees["matched_pairs"] = dataclasses.asdict(result)
-    return trees
+    gains = find_gains(first.statistics, second.statistics, args.metric)
+    print(gains.describe(args.metric))
+    return trees | {"gains": dataclasses.asdict(gains)}

@@ -26,7 +26,7 @@ from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.doctor.scores import find_costs, values_of
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS, ErrorRate
-from lmtools.evaluate.significance import TESTS
+from lmtools.evaluate.significance import TESTS, Gains
 from lmtools.formats import FORMATS
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.lists import (
@@ -433,7 +433,7 @@ class Job:
             oracle, tree = (self.out / f"{ORACLE}test.{end}" for end in ("txt", "json"))
             ref = self.sets["test"].used
             self.run("evaluate", "--ref", ref, "--hyp", oracle, *self.metric, "--out", tree)
-        notes = [*self.note_scores(), *self.note_shared(), *self.note_result()]
+        notes = [*self.note_result(), *self.note_scores(), *self.note_shared()]
         notes = [*dict.fromkeys([*notes, *(note for _, note in found), *self.log.warnings])]
         more = [f"{plural(notes[NOTES:], 'more warning')}: {self.out / LOG}"] * (len(notes) > NOTES)
         return [*notes[:NOTES], *more]
@@ -457,6 +457,17 @@ class Job:
         cause, less = leaks[-1].partition(";")[0], count_lines(self.args.text)
         less -= count_lines(self.text)
         return f"{cause}: the LM was estimated without {plural(less, 'line')}, of {self.text}"
+
+    def convert(self, one: ListSet) -> None:
+        """Write the lists as the commands read them, if they are not so already."""
+        options = shlex.split(self.writing.lists)
+        options += repeat_options(self.args, ["--map-words"])
+        if options or one.ref or one.form != "jsonl":
+            form = repeat_options(self.args, ["--format"])
+            ref = ["--ref-lines" if one.by_line else "--ref", one.ref] if one.ref else []
+            one.used = str(self.out / f"{one.part}.nbest.jsonl")
+            dedup = ["--dedup"] if options else []
+            self.run("convert", one.path, one.used, *form, *ref, *options, *dedup)
 
     def examine(self, one: ListSet) -> Iterator[tuple[str, str]]:
         """Have the doctor look; yield checks and notes, UserError for the first error that spoils
@@ -531,14 +542,15 @@ class Job:
 
     def note_scores(self) -> Iterator[str]:
         """Yield the scores that dev and test have by other signs or in other units."""
-        sides = [values_of([n for n in one.nbests if n.hyps]) for one in self.sets.values()]
-        for name in sides[0].keys() & sides[-1].keys() if len(sides) > 1 else ():
-            signs = [np.nanmean(np.sign(np.concatenate(side[name]))) for side in sides]
-            spans = [
-                np.median([np.ptp(row) for row in side[name] if len(row) > 1]) for side in sides
-            ]
+        sides = [
+            values_of([n for n in one.nbests if len(n.hyps) > 1]) for one in self.sets.values()
+        ]
+        for name in sides[0] if len(sides) > 1 and all(sides) else ():
+            rows = [side[name] for side in sides if name in side]
+            signs = [np.sign(np.nanmedian(np.concatenate(row))) for row in rows]
+            spans = [np.median([*map(np.ptp, row)]) for row in rows]
             what = ""
-            if signs[0] * signs[1] < 0:
+            if len({*signs} - {0}) > 1:
                 what = f"{name!r} is {' and '.join('above' if s > 0 else 'below' for s in signs)} 0"
             elif min(spans) > 0 and max(spans) > APART * min(spans):
                 what = f"{name!r} spans {spans[0]:.3g} and {spans[1]:.3g} in lists"
@@ -551,10 +563,12 @@ class Job:
         if not self.sets["test"].referenced:
             return
         tree = json.loads((self.out / "test.json").read_text())
+        if "gains" in tree:
+            yield Gains(**tree["gains"]).describe(self.args.metric)
         first, last = tree["against"]["score"], tree["score"]
         sign = 1 if METRICS[self.args.metric].lower_is_better else -1
         if None not in (first, last) and sign * (last - first) > 0:
-            yield f"warning: with LM {first:.2f} -> {last:.2f}: worse than the first pass; keep that"
+            yield f"warning: {first:.2f} -> {last:.2f} with LM: worse than the first pass; keep it"
 
 
 def count_lines(text) -> int:

@@ -116,6 +116,8 @@ def writing(inputs: DoctorInputs) -> Iterator[Finding]:
             advice = "fine where both are free to punctuate, as translations are"
             if options:
                 advice = remedy_of(inputs, remedy, other, options)
+                if other.name == "references" and not any(map(inputs.helps, options)):
+                    level = WARNING  # as a name in Latin letters
             yield Finding(level, place, cause, advice)
         told.update(differences)
 

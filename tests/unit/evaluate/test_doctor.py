@@ -12,6 +12,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate.doctor import CHECKS, ERROR, HINT, examine, read_inputs
+from lmtools.evaluate.doctor.inputs import WARNING
 from lmtools.evaluate.doctor.scores import find_outliers
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
@@ -304,11 +305,12 @@ def test_punctuation_in_text(here, count, level):
     [
         ("it's", "its", "--normaliser none:apostrophe=strip to lmtools rescue, ngram or subword"),
         ("2", "two", "would not know them"),
-        ("стар", "old", "would not know them"),
+        ("старый", "old", "would not know them"),
     ],
 )
 def test_characters_that_the_text_never_has(here, hyp, other, remedy):
-    word = {"it's": "it's", "2": "now", "стар": "old"}.get(hyp, "king")
+    """From 5% of the characters on an error."""
+    word = {"it's": "it's", "2": "now", "старый": "old"}.get(hyp, "king")
     edit(
         lambda nbest: dataclasses.replace(
             texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)
@@ -318,7 +320,7 @@ def test_characters_that_the_text_never_has(here, hyp, other, remedy):
     first = next(n.utt for n in list(jsonl.read("n.jsonl")) if any(hyp in h.text for h in n.hyps))
     only(
         "characters",
-        ERROR,
+        ERROR if hyp == "старый" else WARNING,
         f"n.jsonl:{int(first[1:]) + 1}",
         "that the text in text has not",
         remedy,
@@ -667,7 +669,7 @@ def test_lists_of_the_readme(name):
     """Whisper's own order stands: nothing is advised that raises the error rate."""
     place = Path(__file__).parents[3] / f"egs/librispeech/mini-real/{name}.nbest.jsonl.xz"
     (writing,), (finding,) = examine(read_inputs(str(place))).values()
-    assert writing.level == HINT and "errors are writing alone" in writing.cause
+    assert writing.level == WARNING and "errors are writing alone" in writing.cause
     assert finding.level == HINT and "digits" in finding.cause
     assert "leave the lists as they are: lmtools evaluate --normaliser" in finding.remedy
 

@@ -38,8 +38,8 @@ def test_one_line_above_the_threshold_only(capsys):
     assert capsys.readouterr().err == ""
     warn_unknown("n.jsonl", 1500, 2000, "lm", ["THE KING THE", "<unk> the UP"], KNOWN, lists=True)
     said = (
-        "n.jsonl: 75% of 2,000 tokens are unknown to lm, most often 'THE', 'KING', 'UP': most of"
-        " them are known in lower case; "
+        "warning: n.jsonl: 75% of 2,000 tokens are unknown to lm, most often 'THE', 'KING', 'UP':"
+        " most of them are known in lower case; "
     )
     assert capsys.readouterr().err == said + "lmtools convert --normaliser none --case lower\n"
     warn_unknown("n.jsonl", 3, 4, "lm", ["der die der"], KNOWN, lists=True)
@@ -48,7 +48,8 @@ def test_one_line_above_the_threshold_only(capsys):
     )
     warn_unknown("t.bin", 3, 4, "its vocabulary")
     assert (
-        capsys.readouterr().err == f"t.bin: 75% of 4 tokens are unknown to its vocabulary; {LIKE}\n"
+        capsys.readouterr().err
+        == f"warning: t.bin: 75% of 4 tokens are unknown to its vocabulary; {LIKE}\n"
     )
 
 
@@ -72,23 +73,23 @@ SCORE = ["score", "--lm", "ng", "--cache", "none", "--out", "o", "--nbest"]
 VERBS = {
     "score": (
         [*SCORE, "n.jsonl"],
-        "n.jsonl: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', ",
+        "warning: n.jsonl: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', ",
     ),
     "score pipe": (
         [*SCORE, "-"],
-        "-: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', ",
+        "warning: -: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', ",
     ),
     "ppl": (
         ["ppl", "--lm", "ng", "--cache", "none", "--text", "T"],
-        "T: 100% of 360 tokens are unknown to ng, most often 'THE', 'KING', ",
+        "warning: T: 100% of 360 tokens are unknown to ng, most often 'THE', 'KING', ",
     ),
     "corpus": (
         ["corpus", "--subword", "sw", "--out", "o.bin", "--text", "T"],
-        "T: 100% of 360 tokens are unknown to sw, most ",
+        "warning: T: 100% of 360 tokens are unknown to sw, most ",
     ),
     "ngram": (
         ["ngram", "--subword", "sw", "--order", "2", "--out", "o", "--text", "T"],
-        "T: 100% of 360 tokens are unknown to sw, most ",
+        "warning: T: 100% of 360 tokens are unknown to sw, most ",
     ),
 }
 
@@ -129,7 +130,7 @@ def test_train_says_so(tiny, tmp_path, monkeypatch, capsys):
     corpora = ["--train", "T.bin", "--valid", str(tiny / "valid.bin")]
     assert main(["train", "--conf", "c.yaml", *corpora, "--out", "lm", "--device", "cpu"]) == 0
     said = [row for row in capsys.readouterr().err.splitlines() if "unknown" in row]
-    assert said == [f"T.bin: 100% of 360 tokens are unknown to its vocabulary; {LIKE}"]
+    assert said == [f"warning: T.bin: 100% of 360 tokens are unknown to its vocabulary; {LIKE}"]
 
 
 @pytest.mark.parametrize(

@@ -437,28 +437,32 @@ def test_a_missing_package_is_told_before_the_first_step(home, capsys, monkeypat
 
 
 def test_dev_is_not_test_and_references_are_not_text(home, capsys):
-    """An error, since the table would flatter."""
+    """Lines of the text that references have are left out, unless that is all of it."""
     call = "rescue --dev dev.jsonl --test dev.jsonl --text 'my text' --out out --cache none"
     assert main(shlex.split(call)) == 1
     assert "--test dev.jsonl: has the lists of --dev" in capsys.readouterr().err
     texts = [nbest.ref for nbest in jsonl.read("test.jsonl")]
-    long = [f"{text} {other}" for text, other in zip(texts, texts[::-1], strict=True)]
+    long = [f"{text} {other} {text}" for text, other in zip(texts, texts[::-1], strict=True)]
+    long = [text for text in long if len(text.split()) >= 8]
     lists = [NBest(f"l{i}", (Hypothesis(t, {"am": -1.0}),), t) for i, t in enumerate(long)]
     jsonl.write(lists, home / "test.jsonl")
     (home / "leaky").write_text("\n".join(long * 9) + "\n")
     assert main(shlex.split(f"{CALL} --text leaky")) == 1
-    assert "the LM has seen the references" in capsys.readouterr().err
-    (home / "leaky").write_text("\n".join([*long[:3], *sentences(500, 3)]) + "\n")
-    assert main(shlex.split(f"{CALL} --text leaky")) == 0
-    assert (
-        capsys.readouterr()
-        .out.split("\n\n")[-1]
-        .startswith("3 of 30 (10.0%) references of 8 words or more stand in leaky; remove")
+    assert "the LM has seen them: lmtools corpus --text leaky --ref" in (
+        said := capsys.readouterr().err
     )
+    assert said.endswith("no line is left, give other text\n")
+    (home / "leaky").write_text("\n".join([*long * 2, *sentences(500, 3)]) + "\n")
+    assert main(shlex.split(f"{CALL} --text leaky")) == 0
+    notes = capsys.readouterr().out.split("\n\n")[-1]
+    assert "(100.0%) references of 8 words or more stand in leaky: the LM was est" in notes
+    left = Path("out/text.txt").read_text().splitlines()
+    assert {*long}.isdisjoint(left) and len(left) > 400
+    assert f" without {2 * len(long) + 500 - len(left)} lines, of out/text.txt" in notes
     shared = [*jsonl.read("test.jsonl"), next(jsonl.read("dev.jsonl"))]
     jsonl.write(shared, home / "test.jsonl")
     assert main(shlex.split(f"{CALL} --text 'my text'")) == 0
-    assert "1 of 41 lists of test are in dev, too: the table flatters" in capsys.readouterr().out
+    assert f"1 of {len(shared)} lists of test are in dev, too: " in capsys.readouterr().out
 
 
 def test_unknown_words_are_told_by_every_way(home, capsys):
@@ -578,3 +582,55 @@ def test_case_is_changed_as_the_language_writes_it(tmp_path, monkeypatch, capfd,
     out = capfd.readouterr().out
     assert "with LM             0.00" in out and "(no use)" not in out
     assert told in re.search("(?m)^writing: .*", out)[0] or (language, refs) == ("en", "lower")
+
+
+def costs(nbest, sign=-1.0, factor=1.0):
+    hyps = [h.with_scores({"am": 50 + sign * factor * h.scores["am"]}) for h in nbest.hyps]
+    return replace(nbest, hyps=tuple(hyps))
+
+
+def spell(nbest):
+    return replace(nbest, ref=nbest.ref.replace(" ", "", 1))
+
+
+UNDER = {  # what dev, test and text become, and what stands under the table
+    "ids of three digits": (None, None, "utt-{:03} {}", "its lines have utterance ids ('utt-000"),
+    "short ids": (None, None, "s{}.wav {}", "its lines have utterance ids ('s0.wav"),
+    "other words": (None, None, "{0}a {0}b {0}c {0}d", "words of the hypotheses and "),
+    "costs and scores": (costs, None, "{1}", "'am' is above and below 0 of dev and test"),
+    "scores and costs": (None, costs, "{1}", "'am' is below and above 0 of dev and test"),
+    "other units": (lambda n: costs(n, -1, 99), costs, "{1}", "'am' spans "),
+    "worse": (None, lambda n: replace(n, ref=n.hyps[0].text), "{1}", "worse than the first pass"),
+    "writing": (None, spell, "{1}", "are writing alone"),
+}
+
+
+@pytest.mark.parametrize("name", UNDER)
+def test_the_worst_hint_stands_under_the_table(home, capsys, name):
+    *changes, line, said = UNDER[name]
+    for part, change in zip(("dev", "test"), changes, strict=True):
+        nbests = [(change or (lambda nbest: nbest))(nbest) for nbest in jsonl.read(f"{part}.jsonl")]
+        jsonl.write(nbests, home / f"{part}.jsonl")
+    lines = sentences(500, 3)
+    (home / "my text").write_text("".join(f"{line.format(n, s)}\n" for n, s in enumerate(lines)))
+    assert main([*CALL.split(), "--text", "my text"]) == 0
+    assert said in capsys.readouterr().out.split("\n\n")[2], name
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "stops"),
+    [
+        ("le roi est là", "î", False),
+        ("король здесь", "Anna", False),
+        ("the king is", "9" * 40, True),
+    ],
+)
+def test_a_share_of_characters_stops_nothing_below_5_percent(home, capsys, words, more, stops):
+    text = " ".join([words] * 4)
+    for part in ("dev", "test"):
+        lists = [NBest.of(f"{part}{n}", [f"{text} {more}", text], ref=text) for n in range(30)]
+        jsonl.write(lists, home / f"{part}.jsonl")
+    (home / "my text").write_text("".join(f"{line} {words}\n" for line in sentences(500, 3)))
+    assert main([*CALL.split(), "--text", "my text"]) == int(stops)
+    said = "".join(capsys.readouterr()).split("\n\n")[-1]
+    assert " characters (" in said and " that the references in dev.jsonl have not: " in said
