@@ -164,9 +164,10 @@ def transfer(
 def gain(differences: np.ndarray) -> str:
     """The mean of paired differences and its two-sided p, corrected for halves that overlap."""
     count, mean = len(differences), differences.mean()
+    if count < 2 or not np.ptp(differences):
+        return f"{mean:+.2f} (- of {count} halves alike)"
     error = np.sqrt((1 / count + 1) * differences.var(ddof=1))
-    p = 2 * student.sf(abs(mean) / error, count - 1) if error else 1.0
-    return f"{mean:+.2f} ({p:.2f})"
+    return f"{mean:+.2f} ({2 * student.sf(abs(mean) / error, count - 1):.2f})"
 
 
 if __name__ == "__main__":
