@@ -247,7 +247,7 @@ def compare_groups(
     better, worse = int((gains > 0).sum()), int((gains < 0).sum())
     p = paired_bootstrap(first, second, metric, seed).p
     flips = flip_signs(first, second, metric, seed) if len(first) > 1 else None
-    return GroupTests(len(first), better, worse, p, flips)
+    return GroupTests(len(first), better, worse, bootstrap_p=p, flips_p=flips)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def rows(path) -> Iterator[Row]:
         extra = {SPEAKER: speaker} if speaker else {}
         if words := find_words(tree):
             extra["words"] = json_io.as_text(words)
-        yield Row(utt, text, hyp, scores, where, extra=extra)
+        yield Row(utt, text, hyp, scores, where=where, extra=extra)
 
 
 def find_words(tree: Mapping) -> list | None:
