@@ -19,7 +19,7 @@ from lmtools.evaluate.corpus import evaluate
 from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import scores
 from lmtools.rescoring.experiment import SystemPlan
-from lmtools.rescoring.features import DERIVED, make_columns, summed
+from lmtools.rescoring.features import LENGTHS, make_columns, summed
 from lmtools.rescoring.lists import rescore_lists
 from lmtools.rescoring.weights import Weights
 from lmtools.score.base import Scorer
@@ -138,7 +138,7 @@ def time_lists(rows: Sequence[dict], scorers: Sequence, texts: Sequence[str]) ->
 def choose(nbests: Sequence[NBest], weights: Weights, result) -> dict[str, str]:
     """Return the winner of each list by the weights and these scores."""
     listed = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-    missing = {summed(name) for name in weights.features if name not in {*listed, *DERIVED, "rank"}}
+    missing = {summed(name) for name in weights.features if name not in {*listed, *LENGTHS, "rank"}}
     if len(missing) != 1:
         raise UserError(
             f"the weights are of {', '.join(weights.features)}: not of the lists' scores and one"
