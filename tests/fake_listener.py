@@ -11,7 +11,7 @@ import numpy as np
 
 from lmtools import Hypothesis
 from lmtools.decode import recognisers
-from lmtools.ears.ctc import Heard
+from lmtools.ears.listening import Heard
 from lmtools.transcribe import transcriber
 
 # the command line with this recogniser

@@ -251,10 +251,9 @@ describe_keywords(load, LMSpec, Computing)
 
 
 def listen(asr: str, *, device: str = "cpu"):
-    """Return a recogniser that scores texts by sound, loaded: `whisper:DIR` (a Whisper model of
-    CTranslate2) or `ctc:DIR` (a model of Hugging Face with CTC). Its `score(texts, samples)` gives
-    the `log_prob` and `tokens` of each text, of `samples` (N,) at its `rate` a second. UserError
-    where there is no such model.
+    """Return a recogniser that scores texts by sound, loaded: `whisper:DIR`, a Whisper model of
+    CTranslate2. Its `score(texts, samples)` gives the `log_prob` and `tokens` of each text, of
+    `samples` (N,) at its `rate` a second. UserError where there is no such model.
     """
     return open_door("ears", "listening:listen", "listen")(check_text(asr, "asr"), device)
 

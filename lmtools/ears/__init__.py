@@ -5,4 +5,3 @@ beside language models' and judge hypotheses that no list held.
 VERBS = {
     "pool": ("make N-best lists", "join the lists of several recognisers", "lmtools.ears.verb")
 }
-NETWORK_ACTIONS = {"propose": ("lmtools.ears.propose:arguments", "lmtools.ears.propose:run")}

@@ -6,15 +6,21 @@ log-probability with the end, where the recogniser has one, and the tokens that 
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
-from lmtools.ears.ctc import CtcEar, Heard
 
 RULES = "1"  # part of the signature: raised when equal texts get other scores
+
+
+class Heard(NamedTuple):
+    """The log-probability of a text given the sound, and the tokens it sums over."""
+
+    log_prob: float
+    tokens: int
 
 
 class Ear(Protocol):
@@ -74,7 +80,7 @@ class WhisperEar:
         return [Heard(float(row.sum()), len(row)) for row in values]
 
 
-EARS = {"whisper": WhisperEar, "ctc": CtcEar}
+EARS = {"whisper": WhisperEar}
 
 
 def make_ear(spec: str, device: str = "cpu", opts: Sequence[str] = ()) -> Ear:
@@ -87,7 +93,5 @@ def make_ear(spec: str, device: str = "cpu", opts: Sequence[str] = ()) -> Ear:
 
 
 def listen(spec: str, device: str = "cpu") -> Ear:
-    """Load the recogniser of a specification: `whisper:DIR`, a model of CTranslate2, or `ctc:DIR`,
-    one of Hugging Face with CTC.
-    """
+    """Load the recogniser of a specification: `whisper:DIR`, a model of CTranslate2."""
     return make_ear(spec, device).load()

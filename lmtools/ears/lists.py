@@ -11,8 +11,7 @@ from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.log import ProgressBar, say
 from lmtools.base.workers import as_completed
-from lmtools.ears.ctc import Heard
-from lmtools.ears.listening import Ear, make_ear
+from lmtools.ears.listening import Ear, Heard, make_ear
 from lmtools.rescoring.features import NEAR
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.lists import WRITTEN, ListParts, hypothesis_texts, write_scores

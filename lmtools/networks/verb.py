@@ -10,9 +10,9 @@ from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate.corpus import evaluate
-from lmtools.evaluate.nbest import UNTRIED, describe_new
+from lmtools.evaluate.nbest import UNTRIED
 from lmtools.evaluate.show import NONE
-from lmtools.formats import read, stream, write
+from lmtools.formats import read, stream
 from lmtools.formats.lattices import LATTICES, default_weights
 from lmtools.formats.lattices import stream as stream_lattices
 from lmtools.formats.registry import find_format
@@ -23,7 +23,7 @@ from lmtools.networks import files as network_files
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.confusion import as_lattice
 from lmtools.networks.files import NETWORKS
-from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists, recombine_lists
+from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
 from lmtools.networks.rover import FREQUENCY, VOTES, Vote
 from lmtools.rescoring.defaults import load_weights
@@ -221,32 +221,6 @@ def measure(args):
             out.write(draw_confidences(judged))
 
 
-def declare_recombine(parser):
-    """Add the hypotheses that a list lacks and its words can build, behind its own, for language
-    models to score.
-    """
-    parser.add("--nbest", "--format", "--scores")
-    help_text = "what `lmtools tune` wrote: orders the lists, and so says which words are likely"
-    parser.add("--weights", metavar="F.json", help=help_text)
-    parser.add("--scale", default=1.0)
-    parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
-    help_text = "lists; new hypotheses have the extra `recombined`; - is standard output"
-    parser.add("--out", help=help_text)
-    parser.add("--to")
-
-
-def recombine(args):
-    if args.scores and not args.weights:
-        raise UserError("--scores: needs --weights, which say how much each column counts")
-    nbests = read(args.nbest, args.format)
-    columns = read_columns(args.scores, nbests, args.nbest)
-    weights = load_weights(args.weights, nbests, columns) if args.weights else None
-    ranked = rank_lists(nbests, weights, columns, args.nbest)
-    lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
-    write(lists, args.out, args.to)
-    say_lines(describe_new(nbests, lists, args.out))
-
-
 def declare_rover(parser):
     """Combine several systems' outputs, lists or networks, by a vote in each slot of their
     alignment (ROVER).
@@ -345,7 +319,6 @@ ACTIONS = {
     "build": (declare_build, build),
     "calibrate": (declare_calibrate, calibrate),
     "measure": (declare_measure, measure),
-    "recombine": (declare_recombine, recombine),
     "rover": (declare_rover, rover),
     **BROUGHT,
     "tune": (declare_tune, tune),

@@ -3,7 +3,6 @@ it has to save errors beyond doubt, or else none ever wins; and the log of those
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from lmtools.types import TOTAL, Hypothesis, NBest
 SURE = 2.0  # standard errors (root of the sum of squared changes by list) that must be saved
 NEVER = 200.0  # times the greatest difference of totals in a list: by that none wins
 SOURCE = "source"  # extra of a hypothesis: the lists that had it first, or what proposed it
-MARKS = ("recombined", "substituted")  # extras of new hypotheses that have no SOURCE
+MARK = "substituted"  # extra of new hypotheses that have no SOURCE
 
 
 def find_margin(rest: np.ndarray, features: Features, gains: np.ndarray) -> dict:
@@ -49,16 +48,6 @@ def find_margin(rest: np.ndarray, features: Features, gains: np.ndarray) -> dict
     return {**note, "with": float(kept.sum() + gained[place]), "margin": margin}
 
 
-def join_new(nbest: NBest, new: Sequence[Hypothesis]) -> NBest:
-    """Return a list with new hypotheses behind its own: their NEAR is -1, of own ones 0 unless
-    they have one; what `lmtools network recombine` added before counts as new, too.
-    """
-    marked = ((hyp, -1.0 if MARKS[0] in hyp.extra else 0.0) for hyp in nbest.hyps)
-    known = (hyp.with_scores({**hyp.scores, NEAR: hyp.scores.get(NEAR, n)}) for hyp, n in marked)
-    more = (hyp.with_scores({**hyp.scores, NEAR: -1.0}) for hyp in new)
-    return replace(nbest, hyps=(*known, *more))
-
-
 class Change(NamedTuple):
     """A new hypothesis that was chosen: the own one that would be else, by how much it lost."""
 
@@ -76,9 +65,7 @@ def find_changes(lists: Iterable[NBest]) -> Iterator[Change]:
             continue
         chosen = nbest.hyps[0]
         own = next((hyp for hyp in nbest.hyps if hyp.scores[NEAR] >= 0), Hypothesis(""))
-        source = chosen.extra.get(SOURCE) or next(
-            (mark for mark in MARKS if mark in chosen.extra), "new"
-        )
+        source = chosen.extra.get(SOURCE) or (MARK if MARK in chosen.extra else "new")
         margin = chosen.scores[TOTAL] - own.scores.get(TOTAL, 0.0)
         texts = {"first": own.text, "chosen": chosen.text}
         yield Change(nbest.utt, **texts, source=source, margin=margin)

@@ -18,6 +18,8 @@ GONE = (
     ("", "learn confusions", "give what users corrected as references to lmtools tune, and as text"
      " to lmtools ngram"),
     ("network", "undo", "give corrected texts as references to lmtools tune"),
+    ("network", "propose recombine", "join the lists of a second recogniser with `lmtools pool`"),
+    ("tune", "--reranker", "leave it out; tune on lists that are made as those to rescore"),
     ("harm", "--correct --weights --lm", "leave it out; harm counts what a glossary changes"),
     ("rescue", "--in-sample", "leave it out; `lmtools corpus --ref SET --leave-out-overlap` writes"
      " a text without lines of the references"),

@@ -141,9 +141,7 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--nbest": value(
             "F", "N-best lists, in any of the formats of `lmtools convert --help`", required=True
         ),
-        "--asr": value(
-            "whisper:DIR|ctc:DIR", "recogniser that scores the texts by the sound of --audio"
-        ),
+        "--asr": value("whisper:DIR", "recogniser that scores the texts by the sound of --audio"),
         "--ear": value(
             "whisper:DIR", "second recogniser, which scores the alternatives (docs/ears.md)"
         ),

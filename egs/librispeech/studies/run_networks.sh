@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Words and confidences: consensus against the best hypothesis, confidences before and after
-# calibration, new hypotheses out of the lists' own words, two recognisers combined, lattices. Lists
+# calibration, two recognisers combined, lattices. Lists
 # are those that stage 1 of run_books.sh prepares, or others of the same form.
 #
 #   studies/run_networks.sh --lists-dir data/books --lm exp/books/lm/ngram4
@@ -16,7 +16,6 @@ cases="native non-native" # cases; each is tuned on its dev
 lm=               # language model that scores them
 scales="0.1 0.2 0.3 0.5 0.7 1" # factors of scores that are tried on dev
 tune_opts="--fix avg=0" # options of lmtools tune
-new=10            # new hypotheses of a list
 vosk=data/books/vosk/dev # another recogniser's lists of native/test; empty: none
 lattices=         # lattices of a recogniser with one score, in a file; empty: none
 lattice_refs=     # plain text of what was said there, a line a lattice
@@ -42,18 +41,12 @@ if stage 3 "networks, calibration" $lists_dir $expdir/{score,tune} : $expdir/bui
   done
 fi
 
-if stage 4 "new hypotheses" $lists_dir $expdir/{score,tune} $lm : $expdir/recombine; then
-  for case in $cases; do
-    bash studies/local/networks.sh recombine $lists_dir $expdir $case $lm $new $tune_opts
-  done
-fi
-
-if stage 5 "two recognisers" $lists_dir $vosk : $expdir/rover; then
+if stage 4 "two recognisers" $lists_dir $vosk : $expdir/rover; then
   mkdir -p $expdir/rover
   [[ ! $vosk ]] || bash studies/local/networks.sh rover $lists_dir $expdir native $vosk
 fi
 
-if stage 6 "lattices" $lattices $lattice_refs : $expdir/lattices; then
+if stage 5 "lattices" $lattices $lattice_refs : $expdir/lattices; then
   mkdir -p $expdir/lattices
   [[ ! $lattices ]] ||
     bash studies/local/networks.sh lattices $lists_dir $expdir all $lattices $lattice_refs "$scales"

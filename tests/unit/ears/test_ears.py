@@ -1,6 +1,5 @@
 """Texts scored by sound: by Whisper, by CTC, in lists; pooled lists; what is refused."""
 
-import itertools
 import json
 
 import numpy as np
@@ -118,47 +117,3 @@ def test_pooled_lists_have_both_and_one_am(home, ear, tmp_path, capsys, monkeypa
     (tmp_path / "other.jsonl").write_text(lines[0])
     assert main(["pool", *files, "--out", str(tmp_path / "p.jsonl")]) == 1
     assert "no list of 'b'" in capsys.readouterr().err
-
-
-def test_ctc_sums_all_paths():
-    torch = pytest.importorskip("torch")
-    from lmtools.ears.ctc import sum_paths
-
-    frames = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).double()
-    frames = frames.log_softmax(-1)
-    labels = [[], [1], [2], [1, 2], [1, 1], [2, 1, 2], [1, 1, 1]]
-    paths: dict[tuple, float] = {}
-    for path in itertools.product(range(3), repeat=5):
-        said = tuple(label for label, _ in itertools.groupby(path) if label)
-        chance = np.exp(sum(float(frames[t, label]) for t, label in enumerate(path)))
-        paths[said] = paths.get(said, 0.0) + chance
-    made = sum_paths(frames, labels, 0)
-    expected = [np.log(paths[tuple(row)]) for row in labels]
-    assert made == pytest.approx(expected, abs=1e-9)
-    # more labels than frames: the least that any path has
-    assert sum_paths(frames, [[1, 2] * 3], 0) == pytest.approx([float(frames.min(-1).values.sum())])
-
-
-def test_a_model_of_ctc_reads_its_letters(tmp_path):
-    pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    vocabulary = ["<pad>", "<unk>", "|", *"ABC'"]
-    (tmp_path / "vocab.json").write_text(
-        json.dumps({name: at for at, name in enumerate(vocabulary)})
-    )
-    tokenizer = transformers.Wav2Vec2CTCTokenizer(
-        str(tmp_path / "vocab.json"), bos_token=None, eos_token=None
-    )
-    extractor = transformers.Wav2Vec2FeatureExtractor()
-    transformers.Wav2Vec2Processor(extractor, tokenizer).save_pretrained(tmp_path)
-    config = transformers.Wav2Vec2Config(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=16, conv_dim=(8, 8), conv_stride=(10, 16), conv_kernel=(20, 16),
-        num_feat_extract_layers=2, pad_token_id=0,
-    )  # fmt: skip
-    transformers.Wav2Vec2ForCTC(config).save_pretrained(tmp_path)
-    ear = lmtools.listen(f"ctc:{tmp_path}")
-    assert ear.spell("Ab, c?") == [3, 4, 2, 5]
-    samples = np.random.default_rng(2).standard_normal(8_000).astype(np.float32)
-    one, other, same = ear.score(["ab c", "ab b", "AB C!"], samples)
-    assert one == same != other and np.isfinite(one.log_prob) and one.tokens == 4

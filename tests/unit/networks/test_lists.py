@@ -1,6 +1,5 @@
 """Networks of lists, new hypotheses out of a list's own words, and the verbs of both."""
 
-import itertools
 import json
 import math
 
@@ -10,7 +9,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.networks import files as networks
-from lmtools.networks.lists import MARK, NetworkPlan, build_networks, rank_lists, recombine_lists
+from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXTS = ["x b c", "a y c", "a b z", "x b c"]
@@ -180,56 +179,4 @@ def test_scores_too_large_to_differ_are_refused(here, capsys):
         assert main(["network", "build", "--nbest", "l.jsonl", "--out", "o"]) == status
     assert "feature 'am' of hypothesis 2 of utterance 'u' is too large, as all" in (
         capsys.readouterr().err
-    )
-
-
-# what the first pass pays for each word in each of three places
-PRICES = ({"a": -1.0, "x": -2.5}, {"b": -2.0, "y": -2.25}, {"c": -1.0, "z": -4.0})
-
-
-def price(words):
-    return sum(prices[word] for prices, word in zip(PRICES, words, strict=True))
-
-
-def recombine(nbest, most=5):
-    ranked = rank_lists([nbest], None, None, "F")
-    (longer,) = recombine_lists([nbest], ranked, NetworkPlan(), most)
-    return longer
-
-
-def test_new_paths_have_the_scores_that_the_first_pass_would_give():
-    """Six of eight sequences are there; the other two come out with their sums, nearly."""
-    every = [" ".join(words) for words in itertools.product(*PRICES)]
-    known = [text for text in every if text not in ("a b c", "x y z")]
-    scores = [price(text.split()) for text in known]
-    nbest = NBest.of("u", known, am=scores, length=[3.0] * 6)
-    longer = recombine(nbest)
-    assert longer.hyps[:6] == nbest.hyps
-    new = {hyp.text: hyp for hyp in longer.hyps[6:]}
-    assert list(new) == ["a b c", "x y z"]  # most probable first
-    for text, hyp in new.items():
-        assert hyp.extra == {MARK: "yes"}
-        assert hyp.scores["am"] == pytest.approx(price(text.split()), abs=0.3)
-        assert hyp.scores["length"] == pytest.approx(3)
-    assert len(recombine(nbest, 1).hyps) == 7
-
-
-@pytest.mark.parametrize("texts", [[], ["a b"], ["a b", "a c"], ["a b", "a b"]])
-def test_nothing_new(texts):
-    nbest = NBest.of("u", texts, am=[0.0] * len(texts))
-    assert recombine(nbest) == nbest
-
-
-def test_recombine(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    nbest = NBest.of("u", ["x b c", "a y c", "a b z"], "a b c", am=[-1.0, -1.1, -1.2])
-    jsonl.write([nbest, NBest("v", (), "a")], "n.jsonl")
-    assert main(["network", "recombine", "--nbest", "n.jsonl", "--out", "new.jsonl"]) == 0
-    printed = capsys.readouterr().err
-    assert "5 new hypotheses in 1 of 2 lists" in printed
-    assert "oracle WER 50.00 -> 25.00" in printed
-    longer, _ = jsonl.read("new.jsonl")
-    assert "a b c" in {hyp.text for hyp in longer.hyps[3:]}
-    assert (
-        main(["network", "recombine", "--nbest", "n.jsonl", "--scores", "x=y", "--out", "z"]) == 1
     )

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # networks.sh ACTION LISTS EXPDIR CASE ARGUMENT..: what run_networks.sh does to one case, whose lists
-# are LISTS/CASE/{dev,test}: score LM, tune OPTIONS, build "SCALES", recombine LM N OPTIONS;
+# are LISTS/CASE/{dev,test}: score LM, tune OPTIONS, build "SCALES";
 # rover VOSK (the other recogniser's lists of CASE/test), lattices F REFS "SCALES".
 set -euo pipefail
 action=$1 lists=$2/$4 exp=$3 case=$4 more=("${@:5}")
@@ -43,20 +43,6 @@ build() { # SCALES: that of the least WER on dev; all confidences of test are me
     --figure "$out/confidences.png" > "$out/confidences.result"
   lmtools evaluate --ref "$lists/test/text" --hyp "$out/consensus.txt" \
     --against "$exp/tune/$case/test.txt" > "$out/consensus.result"
-}
-
-# shellcheck disable=SC2046
-recombine() { # LM N OPTION..
-  for set in dev test; do
-    lmtools network recombine $(given $set) --depth "$2" --out "$out/$set.jsonl" 2> "$out/$set.log"
-    lmtools score --nbest "$out/$set.jsonl" --lm "$1" --out "$out/$set.scores"
-  done
-  lmtools tune --nbest "$out/dev.jsonl" --scores "ngram=$out/dev.scores" "${@:3}" \
-    --out "$out/weights.json"
-  lmtools rescore --nbest "$out/test.jsonl" --scores "ngram=$out/test.scores" \
-    --weights "$out/weights.json" --out "$out/test.txt"
-  lmtools evaluate --ref "$lists/test/text" --hyp "$out/test.txt" \
-    --against "$exp/tune/$case/test.txt" > "$out/recombined.result"
 }
 
 rover() { # VOSK: each half of the utterances by what was tuned on the other
