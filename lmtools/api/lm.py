@@ -65,9 +65,14 @@ class LM:
     def __init__(self, spec: LMSpec, computing: Computing):
         check_kind(spec, LMSpec, "spec", "LMSpec", remedy="use lmtools.load")
         check_kind(computing, Computing, "computing", "Computing", remedy="use lmtools.load")
-        self.computing, self.scorer = computing, load_scorer(spec, computing)
+        self.given, self.computing = spec, computing
+        self.scorer = load_scorer(spec, computing)
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
         self.live = self.scorer.live() if computing.engine == "auto" else self.scorer
+
+    def __reduce__(self):
+        """Pickle as the model's place: another process (Pool.map) loads it again."""
+        return type(self), (self.given, self.computing)
 
     @in_keywords()
     def score(

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmtools.base.batching import count_rows
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import HF, LMSpec
@@ -37,7 +38,7 @@ class HuggingFace(Scorer):
 
     forms = True
     engines = False  # its products may be prepared ones (lmtools.models.engine)
-    slides = False  # texts longer than the positions are read in windows
+    slides = True  # texts longer than the positions are read in windows
 
     def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
         self.spec, self.device = spec, choose_device(computing.device)
@@ -47,8 +48,10 @@ class HuggingFace(Scorer):
         self.intact, self.frame = spec.intact, find_frame(tokenizer)
         self.boundary, self.masks = tuple(map(len, self.frame)), tokenizer.mask_token_id is not None
         self.config = model.config.get_text_config()
-        positions = getattr(self.config, "max_position_embeddings", None)
+        positions = count_positions(self.model, self.config)
         self.longest = min(positions or tokenizer.model_max_length, tokenizer.model_max_length)
+        self.longest -= max(2, sum(self.boundary)) * self.slides
+        self.check_ids(self.frame)
         if spec.adapter:
             merge_adapter(self.model, spec.adapter)
         self.signature = {
@@ -72,7 +75,20 @@ class HuggingFace(Scorer):
 
     def encode_texts(self, texts: Sequence[str]) -> list[tuple]:
         """Return the ids of texts as they stand, without boundary tokens."""
-        return [tuple(i) for i in self.tokenizer([*texts], add_special_tokens=False)["input_ids"]]
+        rows = self.tokenizer([*texts], add_special_tokens=False)["input_ids"]
+        self.check_ids(rows)
+        return list(map(tuple, rows))
+
+    def check_ids(self, rows: Sequence[Sequence[int]]) -> None:
+        """Raise UserError for ids of the tokenizer that the model has no embedding of."""
+        known = self.model.get_input_embeddings().weight.shape[0]
+        if max((max(ids, default=-1) for ids in rows), default=-1) >= known:
+            size = max(self.tokenizer.get_vocab().values()) + 1
+            raise UserError(
+                f"{self.source}: the tokenizer has {size} ids, the model {known}; call"
+                f" model.resize_token_embeddings({size}), train the new ones and save it again, or"
+                " take the tokenizer that the model was trained with"
+            )
 
     def prepare_behind(self, pairs):
         if not pairs:
@@ -151,9 +167,18 @@ class HuggingFace(Scorer):
         return torch.cat(parts).double().cpu().numpy()
 
 
+def count_positions(model, config) -> int | None:
+    """Return how many tokens a model has positions for; RoBERTa's begin behind its padding."""
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    positions = getattr(config, "max_position_embeddings", None)
+    return positions if padding is None or not positions else positions - padding - 1
+
+
 class HuggingFaceMasked(HuggingFace):
     """Pseudo-log-likelihood: each token from a copy where it alone is masked (`intact`: from one
-    unmasked pass); boundary tokens count 0. BERT runs in our own masked model.
+    unmasked pass); boundary tokens count 0. BERT runs in our own masked model. What does not fit
+    the positions is read in overlapping windows, each token where it has most context.
     """
 
     kind = "pseudo-perplexity"
@@ -165,16 +190,20 @@ class HuggingFaceMasked(HuggingFace):
             self.trunk, self.output = (part.to(self.device).eval() for part in from_bert(model))
 
     def cost(self, sentence):
-        return (len(sentence) + 2) * (1 if self.intact else len(sentence) or 1)
+        return count_rows(len(sentence), self.longest, sum(self.boundary), masked=not self.intact)
 
     def token_log_probs(self, sentences):
-        result: list = [np.zeros(1)] * len(sentences)
-        for length in {len(sentence) for sentence in sentences} - {0}:
-            places = [i for i, sentence in enumerate(sentences) if len(sentence) == length]
-            scores = self.score_group([sentences[i] for i in places])
-            for i, values in zip(places, scores, strict=True):
-                result[i] = np.append(values, 0.0)
-        return result
+        cuts = [self.windows(sentence) for sentence in sentences]
+        pairs = zip(sentences, cuts, strict=True)
+        parts = [sentence[begin:end] for sentence, cut in pairs for begin, end, _, _ in cut]
+        scores: list = [np.zeros(1)] * len(parts)
+        for length in {len(part) for part in parts} - {0}:
+            places = [i for i, part in enumerate(parts) if len(part) == length]
+            found = self.score_group([parts[i] for i in places])
+            for i, values in zip(places, found, strict=True):
+                scores[i] = np.append(values, 0.0)
+        values = iter(scores)
+        return [np.concatenate([next(values)[first:last] for _, _, first, last in c]) for c in cuts]
 
     @torch.inference_mode()
     def score_group(self, sentences: Sequence[tuple]) -> Sequence[np.ndarray]:

@@ -45,7 +45,7 @@ class HuggingFaceTree(HuggingFace):
     scaled) score each sentence by itself.
     """
 
-    kind, engine = "perplexity", "torch"
+    kind, engine, slides = "perplexity", "torch", False
 
     def share(self, trunk: nn.Module, bias: str, *more: nn.Module) -> None:
         """Try trees with the model's `trunk`, whose states its head makes logits of, to which the
@@ -129,8 +129,7 @@ class HuggingFaceCausal(HuggingFaceTree):
         super().__init__(model, tokenizer, spec, computing)
         self.begin, self.end = find_boundaries(model.config, tokenizer, self.source)
         spans = (getattr(self.config, name, None) for name in SPANS)
-        self.span = min((span for span in spans if isinstance(span, int)), default=self.longest)
-        self.longest -= 2
+        self.span = min((span for span in spans if isinstance(span, int)), default=self.longest + 2)
         self.engine = resolve_engine(computing.engine, self.precision, self.device)
         # some of transformers' classes name no base model
         self.share(model.get_decoder() if model.base_model is model else model.base_model, "")
@@ -241,6 +240,7 @@ class HuggingFaceTranslation(HuggingFaceTree):
         sources, targets = ([self.normalise(text[side]) for text in texts] for side in (0, 1))
         read = self.tokenizer(sources)["input_ids"]
         predicted = self.tokenizer(text_target=targets, add_special_tokens=False)["input_ids"]
+        self.check_ids([*read, *predicted])
         for (source, target), ids, gold in zip(texts, read, predicted, strict=True):
             self.check_length(source, ids, 0)
             self.check_length(target, [*gold, self.end], 0)

@@ -34,7 +34,7 @@ def arguments(parser):
     others = [form for form in FORMS if form not in NGRAM_FORMS]
     text = f"form of an n-gram: {', '.join(NGRAM_FORMS)}; of another model: {', '.join(others)}"
     parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=text)
-    parser.add("--out", metavar="DIR", help="directory to write")
+    parser.add("--out", metavar="DIR", help="directory to write; of --to arpa also F.arpa")
     parser.add("--licence", "--corpus")
 
 

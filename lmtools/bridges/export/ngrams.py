@@ -5,11 +5,12 @@ LODR.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
-from lmtools.base.atomic import atomic_directory
+from lmtools.base.atomic import atomic_directory, atomic_text
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.directory import ARPA, find_arpa
@@ -25,16 +26,24 @@ Order = dict[tuple[str, ...], tuple[float, float]]
 GRAPH, LABELS = "G.fst.txt", "symbols.txt"
 EPSILON, BACKOFF = "<eps>", "#0"
 LN10 = math.log(10)
+ARPA_FILE = re.compile(r".*\.arpa(\.gz|\.xz|\.bz2)?", re.DOTALL)
 
 
 def write_arpa(directory: str, out: str) -> str:
-    """Write the n-grams of `directory` as `out`/lm.arpa; what to say of it."""
+    """Write the n-grams of `directory` as `out`, a file .arpa (.gz, .xz), or as `out`/lm.arpa with
+    the vocabulary; what to say of it.
+    """
     subword, orders = read_vocabulary(directory), read_ngrams(directory)
+    counts = f"n-grams {' '.join(str(len(order)) for order in orders)}"
+    if ARPA_FILE.fullmatch(out) and not Path(out).is_dir():
+        with atomic_text(out) as stream:
+            write_arpa_text(stream, orders)
+        return f"{out}: {counts}"
     with atomic_directory(out, ARPA) as temporary:
         with open(temporary / ARPA, "w", encoding="utf-8", newline="\n") as stream:
             write_arpa_text(stream, orders)
         subword.save_to(temporary / "subword")
-    return f"{out}/{ARPA}: n-grams {' '.join(str(len(order)) for order in orders)}"
+    return f"{out}/{ARPA}: {counts}"
 
 
 def write_fst(directory: str, out: str) -> str:

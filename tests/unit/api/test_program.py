@@ -1,5 +1,7 @@
 """A program and the commands of the same names do the same."""
 
+import pickle
+
 import numpy as np
 import pytest
 from toys import sentences
@@ -161,3 +163,11 @@ def test_files_of_lists_and_lattices(tmp_path):
     assert [path.words for path in lmtools.lattice.nbest(read, {"am": -1.0}, 2)] == [("b",), ("a",)]
     with pytest.raises(lmtools.UserError, match="utterance 'u': am: 2 numbers for 1 texts"):
         lmtools.NBest.of("u", ["a"], am=[1, 2])
+
+
+@pytest.mark.parametrize("model", ["causal", "masked", "tta"])
+def test_a_model_goes_to_other_processes_as_its_place(trained, model):
+    lm = lmtools.load(trained[model], device="cpu")
+    again = pickle.loads(pickle.dumps({"lm": lm}))["lm"]
+    assert again.signature == lm.signature and again.computing == lm.computing
+    assert again.score(["the king came"]).tolist() == lm.score(["the king came"]).tolist()

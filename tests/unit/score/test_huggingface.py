@@ -3,17 +3,19 @@ random and made here.
 """
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
-from scoring import ask, load_scorer
+from scoring import CPU, ask, load_scorer
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.score import load, score_texts
 from lmtools.score.cover import rescore_cover
 from lmtools.types import Arc, Final, Lattice
+from lmtools.vectors.encoders import PoolingOptions, load_encoder
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
@@ -163,10 +165,47 @@ def test_causal_model_predicts_all_tokens_and_the_end(gpt):
     ]
 
 
-def test_overlong_text_is_refused_not_scored_zero(bert):
-    options = ask(f"hf:{bert[0]}", cache="none")
-    with pytest.raises(UserError, match="30 tokens and the model 24 positions"):
-        score_texts(["king " * 30], load(*options), options.computing)
+@pytest.mark.parametrize("more", [{}, {"intact": True}])
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_long_text_is_read_in_windows(name, more, request):
+    directory, model, tokenizer = request.getfixturevalue(name)
+    scorer = load(*ask(f"hf:{directory}", device="cpu", cache="none", **more))
+    longest = 22 if name == "bert" else 27  # positions less those of [CLS] and [SEP] (and padding)
+    assert scorer.longest == longest
+    ids = scorer.prepare(["the king came to a city " * 12])[0]
+    found = scorer.log_probs([ids, ids[:longest]])
+    assert len(found[0]) == len(ids) + 1 and np.isfinite(found[0]).all() and found[0][-1] == 0
+    begins = [*range(0, len(ids) - longest, longest // 2), len(ids) - longest]
+    for begin in (0, begins[-1]):
+        window = (*scorer.frame[0], *ids[begin : begin + longest], *scorer.frame[1])
+        at = 3 if begin == 0 else longest - 2
+        row = torch.tensor([window])
+        if not more:
+            row[0, at + 1] = tokenizer.mask_token_id
+        with torch.inference_mode():
+            expected = model(input_ids=row).logits[0, at + 1].log_softmax(-1)[window[at + 1]]
+        assert found[0][begin + at] == pytest.approx(float(expected), abs=1e-4)
+    encoder = load_encoder(f"hf:{directory}", PoolingOptions("last", "cls"), CPU)
+    first, alone = encoder.vectors([ids, ids[:longest]])
+    np.testing.assert_allclose(first, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt"])
+def test_a_tokenizer_larger_than_its_model(name, request, tmp_path):
+    directory, _, tokenizer = request.getfixturevalue(name)
+    shutil.copytree(directory, tmp_path / "m")
+    larger = transformers.AutoTokenizer.from_pretrained(directory)
+    larger.add_tokens(["zebra", "gnu"])
+    larger.save_pretrained(tmp_path / "m")
+    scorer = load_scorer(f"hf:{tmp_path}/m", "cpu")
+    assert scorer.prepare(["the king"]) == [
+        tuple(tokenizer("the king", add_special_tokens=False)["input_ids"])
+    ]
+    size = len(WORDS)
+    with pytest.raises(
+        UserError, match=f"the tokenizer has {size + 2} ids, the model {size}; call"
+    ):
+        scorer.prepare(["the zebra"])
 
 
 def test_a_config_without_weights_is_refused(tmp_path, bert, capsys):

@@ -94,7 +94,7 @@ def home(tmp_path_factory):
         if find_spec("transformers"):
             random_writer(home / "gemma")
         rows = (
-            f"{a} {b}\t{b} {WORDS[place]} the\t{place}"
+            f"{a} {b}\t{b} {WORDS[place]} the\t{3 * place % 5}"
             for place, (a, b) in enumerate(pairwise(WORDS))
         )
         Path("pairs.tsv").write_text("\n".join(rows) + "\n")
