@@ -26,7 +26,8 @@ from lmtools.evaluate.show import NONE, figure, show_ends
 from lmtools.evaluate.significance import RESAMPLES, resample
 from lmtools.formats import checks, kaldi_text
 from lmtools.phrases.glossary import Glossary, PhraseSpec
-from lmtools.phrases.matching import PhraseAutomaton, split_word
+from lmtools.phrases.matching import PhraseAutomaton, place_tokens
+from lmtools.text.scripts import split_units
 
 # Statistics of a hypothesis, which add up over utterances.
 COUNTS = (
@@ -55,7 +56,7 @@ class Span(NamedTuple):
 
 
 def find_spans(words: Sequence[str], automaton: PhraseAutomaton) -> list[Span]:
-    tokens = [(token, place) for place, word in enumerate(words) for token in split_word(word)]
+    tokens = place_tokens(words)
     chosen = automaton.choose([token for token, _ in tokens])
     return [Span(tokens[o.start][1], tokens[o.end - 1][1] + 1, o.written) for o in chosen]
 
@@ -73,7 +74,7 @@ class PhraseAlignment:
     @classmethod
     def of(cls, ref: str, hyp: str, automaton: PhraseAutomaton) -> "PhraseAlignment":
         """Align two texts and find the phrases in them."""
-        words = ref.split(), hyp.split()
+        words = split_units(ref), split_units(hyp)
         spans = (find_spans(side, automaton) for side in words)
         return cls(*words, align(*words), *spans)
 
@@ -334,7 +335,8 @@ def make_tree(evaluation: PhraseEvaluation, seed: int) -> dict:
 def describe_changes(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for row in rows[:LISTED]:
         if "was" in row:
-            old, new = (show(words) for words in differ(row["was"].split(), row["hyp"].split()))
+            sides = (split_units(row[side]) for side in ("was", "hyp"))
+            old, new = (show(words) for words in differ(*sides))
             texts = f"{old} -> {new}"
         else:
             texts = f"said {show(row['ref'].split())}, is {show(row['hyp'].split())}"

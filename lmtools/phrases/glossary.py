@@ -25,8 +25,10 @@ from lmtools.base.options import check_options, list_options, option, parse_opti
 from lmtools.formats import kaldi_text
 from lmtools.phrases.foreign import read_foreign
 from lmtools.phrases.matching import PhraseAutomaton, PhrasePrefixes, spell, split_text
+from lmtools.text.normaliser import change_case
 from lmtools.types import PHRASES, NBest
 
+GREEK = re.compile("[\u0370-\u03ff]")
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
 NUMBERS = re.compile(r"\w\s+[0-9.]+$")
 MOST = 1000.0  # of a weight
@@ -84,8 +86,12 @@ class Phrase:
 
     @functools.cached_property
     def forms(self) -> tuple[tuple[str, ...], ...]:
-        """The words for matching of each form: the phrase's own, then those of the spoken."""
-        return tuple(tuple(split_text(text)) for text in (self.written, *self.spoken))
+        """The words for matching of each form: the phrase's own, those of the spoken, and those
+        that upper case without accents makes of both (Greek).
+        """
+        texts = self.written, *self.spoken
+        upper = (change_case(text, "upper", "el") for text in texts if GREEK.search(text))
+        return tuple(dict.fromkeys(tuple(split_text(text)) for text in (*texts, *upper)))
 
 
 def parse_phrase(text: str, where: str) -> Phrase:

@@ -17,14 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.batching import Numbering
-from lmtools.text.normaliser import APOSTROPHES, STRAIGHTEN
+from lmtools.text.normaliser import APOSTROPHES, STRAIGHTEN, change_case
+from lmtools.text.scripts import split_letters, split_units
 
 KEPT = "#&@%*\\"  # punctuation of Unicode that is part of terms
-# Han, kana, Thai, Lao, Tibetan, Myanmar, Khmer
-UNSPACED = re.compile(
-    "([\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uf900-\ufaff\U00020000-\U0003ffff])"
-)
+# Letters that hardly a language but the Turkic ones has: its text has their dotted and dotless i
+TURKIC = re.compile("[ıİğĞşŞ]")
 
 
 class Blanks(dict):
@@ -41,13 +39,15 @@ BLANKS = Blanks()
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def split_word(word: str) -> tuple[str, ...]:
+def split_word(word: str, turkic: bool = False) -> tuple[str, ...]:
     """Return the words for matching in a word: none of punctuation, several if hyphenated."""
-    if word.isascii() and word.isalpha():
+    if word.isascii() and word.isalpha() and not turkic:
         return (word.lower(),)
     text = unicodedata.normalize("NFKC", word).translate(STRAIGHTEN).translate(BLANKS)
+    if turkic:
+        text = change_case(text, "lower", "tr")
     if not text.isascii():
-        text = fold(UNSPACED.sub(r" \1 ", text))
+        text = fold(split_letters(text))
     return tuple(part for part in text.lower().split() if part.strip("'"))
 
 
@@ -57,7 +57,25 @@ def fold(text: str) -> str:
 
 
 def split_text(text: str) -> list[str]:
-    return [token for word in text.split() for token in split_word(word)]
+    return [token for token, _ in place_tokens(text.split())]
+
+
+def place_tokens(words: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the words for matching in the words of a text, each with its word's place."""
+    turkic = any(map(TURKIC.search, words))
+    return [(token, n) for n, word in enumerate(words) for token in split_word(word, turkic)]
+
+
+def cut_units(text: str) -> tuple[list[str], list[str]]:
+    """Return the units of a text (`split_units`) and the blank, if any, before each."""
+    parts = [split_units(word) for word in text.split()]
+    before = [" " * (k == 0) for units in parts for k in range(len(units))]
+    return [unit for units in parts for unit in units], before
+
+
+def join_units(units: Sequence[str], before: Sequence[str]) -> str:
+    """Return the text of units, but empty ones, and of what stands before each."""
+    return "".join(b + unit for b, unit in zip(before, units, strict=True) if unit).strip()
 
 
 def is_border(letter: str) -> bool:
@@ -202,21 +220,21 @@ def spell(text: str, automaton: PhraseAutomaton) -> str:
     """Return a text with every phrase of whole words as the glossary writes it; punctuation before
     and after a phrase stays, and white space becomes single blanks where something changes.
     """
-    words = text.split()
-    tokens = [(token, place) for place, word in enumerate(words) for token in split_word(word)]
+    words, before = cut_units(text)
+    tokens = place_tokens(words)
     changed = list(words)
     for found in automaton.choose([token for token, _ in tokens]):
         first, last = tokens[found.start][1], tokens[found.end - 1][1]
         beside = [*tokens[found.start - 1 : found.start], *tokens[found.end : found.end + 1]]
         if {place for _, place in beside}.isdisjoint((first, last)):
-            before, after = find_borders(words[first], words[last])
+            begin, after = find_borders(words[first], words[last])
             if found.written[0] in APOSTROPHES:
-                before = before.rstrip(APOSTROPHES)
+                begin = begin.rstrip(APOSTROPHES)
             if found.written[-1] in APOSTROPHES:
                 after = after.lstrip(APOSTROPHES)
-            changed[first] = before + found.written + after
+            changed[first] = begin + found.written + after
             changed[first + 1 : last + 1] = [""] * (last - first)
-    return text if changed == words else " ".join(filter(None, changed))
+    return text if changed == words else join_units(changed, before)
 
 
 def find_borders(first: str, last: str) -> tuple[str, str]:

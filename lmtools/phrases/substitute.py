@@ -20,9 +20,16 @@ from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
 from lmtools.phrases.evaluate import find_spans
 from lmtools.phrases.glossary import Glossary, PhraseSpec
-from lmtools.phrases.matching import PhraseAutomaton, find_borders, split_text
+from lmtools.phrases.matching import (
+    PhraseAutomaton,
+    cut_units,
+    find_borders,
+    join_units,
+    split_text,
+)
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.features import words as spaced
+from lmtools.text.scripts import join_characters, split_units
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.parser import add_phrases as add_phrases_option
 
@@ -70,7 +77,7 @@ def add_phrases(
     widest = max((len(form.words.split()) for form in forms), default=0) + MORE
     windows = [*list_windows(nbest.hyps[:SOURCES], phrases, widest)]
     heard = [
-        "".join(split_text(" ".join(nbest.hyps[w.hyp].text.split()[w.start : w.end])))
+        "".join(split_text(" ".join(split_units(nbest.hyps[w.hyp].text)[w.start : w.end])))
         for w in windows
     ]
     # the share of letters that differ; 1 of what is farther than FARTHEST
@@ -97,7 +104,7 @@ def list_windows(
     hyps: Sequence[Hypothesis], phrases: PhraseAutomaton, widest: int
 ) -> Iterator[Stretch]:
     for place, hyp in enumerate(hyps):
-        words = hyp.text.split()
+        words = split_units(hyp.text)
         held = {at for span in find_spans(words, phrases) for at in range(span.start, span.end)}
         for start in range(len(words)):
             for end in range(start + 1, min(start + widest, len(words)) + 1):
@@ -109,16 +116,16 @@ def list_windows(
 
 def replace_words(hyp: Hypothesis, window: Stretch, form: NearForm) -> Hypothesis:
     """Return a hypothesis with a phrase in the place of some words, also as it is written."""
-    words, span = hyp.text.split(), slice(window.start, window.end)
-    written = None if hyp.written is None else hyp.written.split()
-    if written and len(written) == len(words):
-        before, after = find_borders(written[window.start], written[window.end - 1])
-        written[span] = [f"{before}{form.written}{after}"]
-    else:
-        written = None
-    mark = {MARK: " ".join(words[span])}
-    words[span] = form.words.split()
-    return Hypothesis(" ".join(words), hyp.scores, mark, written and " ".join(written))
+    (words, blanks), span = cut_units(hyp.text), slice(window.start, window.end)
+    shown, shown_blanks = cut_units(hyp.written or "")
+    rest, written = [""] * (window.end - window.start - 1), None
+    if len(shown) == len(words):
+        before, after = find_borders(shown[window.start], shown[window.end - 1])
+        shown[span] = [f"{before}{form.written}{after}", *rest]
+        written = join_units(shown, shown_blanks)
+    mark = {MARK: join_units(words[span], blanks[span])}
+    words[span] = [join_characters(form.words), *rest]
+    return Hypothesis(join_units(words, blanks), hyp.scores, mark, written)
 
 
 def arguments(parser):

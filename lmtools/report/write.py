@@ -14,6 +14,8 @@ from string import Template
 from lmtools.base.atomic import atomic_path, atomic_text
 from lmtools.base.doors import hook, open_door
 from lmtools.base.errors import UserError
+from lmtools.evaluate.corpus import is_wer
+from lmtools.evaluate.edits import align
 from lmtools.report import lms, rescoring_figures
 from lmtools.report import rescoring_tables as rescoring
 from lmtools.report.drawing import DARK, LIGHT, Picture
@@ -23,6 +25,7 @@ from lmtools.report.main_tables import main_tables, scored_tables
 from lmtools.report.measure import Measured
 from lmtools.report.rescoring_tables import stage_tables
 from lmtools.report.table import Table, code, guarded, html, markdown, plain
+from lmtools.text.scripts import split_letters
 from lmtools.types import NBest
 
 
@@ -323,8 +326,17 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
         words = " ".join(chosen.split())
         texts.setdefault(words, chosen)
         choices.append(list(texts).index(words))
-    steps = [[words, measured.refs.align(nbest.utt, text).steps] for words, text in texts.items()]
-    return [nbest.utt, " ".join((nbest.ref or "").split()), steps, choices]
+    ref = " ".join((nbest.ref or "").split())
+    steps = [align_shown(measured, nbest.utt, (ref, words), text) for words, text in texts.items()]
+    return [nbest.utt, split_letters(ref), steps, choices]
+
+
+def align_shown(measured: Measured, utt: str, texts: tuple[str, str], chosen: str) -> list:
+    """Return a hypothesis in units and its alignment: the metric's own if its units are these."""
+    ref, hyp = map(split_letters, texts)
+    if is_wer(measured.refs.metric) and (ref, hyp) == texts:
+        return [hyp, measured.refs.align(utt, chosen).steps]
+    return [hyp, align(ref.split(), hyp.split()).steps]
 
 
 def confidences(

@@ -16,6 +16,7 @@ from lmtools.text.scripts import CHARACTER, UNIT, find_spacing
 RUNS = (7, 8)  # lengths of shared runs that are counted; lines with the shortest are marked
 WHOLE = 6  # words of a sentence that counts as whole, at least
 LETTERS = 8, 14, 16  # in the place of WHOLE and RUNS
+ALIKE = str.maketrans("\N{RIGHT SINGLE QUOTATION MARK}ı", "'i")
 WORD = re.compile(rf"{UNIT.pattern}|(?:(?!{CHARACTER.pattern})[^\W_])+(?:'[^\W_]+)*")
 BLOCK = 1 << 20  # words of text that are looked up at once
 BITS = 22  # of the table that most runs of a text fail
@@ -56,7 +57,8 @@ def split_words(line: str) -> list[str]:
     """Return the words of a line in lower case, without punctuation but apostrophes inside; letters
     of scripts without blanks one by one.
     """
-    words = WORD.findall(line.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+    line = line.casefold().replace("i\u0307", "i").translate(ALIKE)
+    words = WORD.findall(line)
     return words if line.isascii() else [word for word in words if word[0].isalnum()]
 
 

@@ -190,6 +190,8 @@ def is_meant(trial: Trial, form: str) -> bool:
     for side in zip(*trial.pairs, strict=True):
         words = [word for text in side for word in text.split()]
         shares.append(sum(change(word) != word for word in words) / max(1, len(words)))
+    if form == "diacritics":  # tones and vowels are words where both sides have them
+        return min(shares) < 0.1 * max(shares)
     return min(shares) < 0.1 * max(shares) or trial.errors([form]) < MEANT * trial.errors()
 
 

@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from lmtools.phrases.matching import PhraseAutomaton
+from lmtools.phrases.glossary import make_glossary
+from lmtools.phrases.matching import PhraseAutomaton, spell, split_text
 
 
 def find_slowly(forms, words):
@@ -82,3 +83,31 @@ def test_linear():
 
     assert steps(10)[0] == steps(10_000)[0]
     assert steps(10_000)[1] == 20_001
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "spelled"),
+    [
+        ("海滨公园", "我们去海滨公园玩。", "我们去海滨公园玩。"),
+        (
+            "Kubernetes | 库伯",
+            "我们用库伯写，库 伯很好 OK",
+            "我们用Kubernetes写，Kubernetes很好 OK",
+        ),
+        ("カメラ | かめら", "新しいかめらを買った", "新しいカメラを買った"),
+        ("กิน", "เขากินข้าว", "เขากินข้าว"),
+        ("ก", "เขากินข้าว", None),  # a letter without the vowel above it
+        ("ABC商事", "ＡＢＣ商事は", "ABC商事は"),
+        ("Işık", "BÜYÜK IŞIK YANDI", "BÜYÜK Işık YANDI"),
+        ("sık", "sik", None),  # another vowel
+        ("İstanbul", "in ISTANBUL now", "in İstanbul now"),
+        ("Straße", "DIE STRASSE WAR", "DIE Straße WAR"),
+        ("οδός", "Η ΟΔΟΣ ΕΙΝΑΙ", "Η οδός ΕΙΝΑΙ"),
+        ("má", "ma", None),
+        ("mǎ", "má", None),
+    ],
+)
+def test_scripts_and_languages(phrase, text, spelled):
+    automaton = make_glossary([phrase]).of("u")
+    assert bool(automaton.value(split_text(text))) == (spelled is not None)
+    assert spell(text, automaton) == (spelled or text)

@@ -135,3 +135,9 @@ def test_own_hypotheses():
     own = own_hypotheses(features)
     assert own.valid.sum() == 6 < features.valid.sum()
     assert json.dumps(own.names) == json.dumps(features.names)
+
+
+def test_letters_are_replaced_where_no_blanks_part_words():
+    nbest = NBest.of("u", ["我们去海滨公元玩"], am=[-1.0])
+    (found,) = substitute_lists([nbest], make_glossary(["海滨公园"]), 3)
+    assert "我们去海滨公园玩" in [hyp.text for hyp in found.hyps]
