@@ -63,7 +63,7 @@ STAGE_SHAPE = {
     "seconds?": AMOUNT,
     "options?": {"corpus?": TEXT, "pair?": TEXT},
 }
-CURVE = {"points": ((NUMBER, NUMBER),), "flat": (NUMBER, NUMBER), "chosen": NUMBER}
+CURVE = {"points": ((NUMBER, NUMBER),), "flat": (NUMBER, NUMBER), "chosen": NUMBER, "part?": NUMBER}
 SEARCH_SHAPE = {"seed?": PLAIN, "form?": TEXT, "lambda?": NUMBER, "curves?": {ANY: CURVE}}
 OPTIM = {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER, "momentum?": NUMBER, "decay?": TEXT}
 CONFIG_SHAPE = {

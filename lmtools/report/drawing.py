@@ -123,6 +123,8 @@ def write_with_thread(axes, theme: Theme, look: Look, text: str, **place) -> Non
     thread = {"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.55}
     thread |= {"shrinkA": 1, "relpos": (0, 0.5)} | place.pop("thread")
     style = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "color": color}
+    # a line behind the text does not run through it
+    style["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.5}
     axes.annotate(text, arrowprops=thread, **style, **place)
 
 

@@ -24,10 +24,11 @@ from lmtools.report.drawing import (
 )
 from lmtools.report.experiment import Experiment
 from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.rescoring_tables import ppl_of_lists, span
+from lmtools.report.rescoring_tables import PSEUDO_KIND, ppl_of_lists, span
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import FIRST, ORACLE, SUM, LmPart, Look, Names, SystemParts
 from lmtools.rescoring.tuning import FLAT
+from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import Weights
 
 LINES, ROWS = 6, 30  # that one figure can hold
@@ -45,7 +46,7 @@ LEARNING = (
     " models predict different things, so their losses do not compare with each other."
 )
 
-KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
+KINDS = ("perplexity", "two-way perplexity", PSEUDO_KIND)
 MARGIN = 1.08  # times the perplexities at the ends of an axis
 LABELS = 0.58  # where labels stand, in parts of an axis
 CAPTION = (
@@ -200,6 +201,10 @@ def scale_pictures(experiment: Experiment) -> Iterator[Picture]:
     worse = {name: experiment.lists.sign * systems[name].weights.dev.score for name in known}
     shown, missing = legible(known, worse, LINES)
     curves = {name: known[name] for name in shown}
+    # of weights without the first pass's scale only parts of the totals compare
+    parts = any("unit" in systems[name].weights.search for name in curves)
+    if parts:
+        curves = {name: scale_by(curve, curve.get("part", 1.0)) for name, curve in curves.items()}
     if curves:
         flat = "; ".join(
             f"{experiment.names.label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}"
@@ -210,8 +215,16 @@ def scale_pictures(experiment: Experiment) -> Iterator[Picture]:
             "scale",
             f"{experiment.lists.metric_label} {SCALE}{missing}",
             f"Flat regions of the scale: {flat}.",
-            partial(draw_scale, experiment, curves, weights),
+            partial(draw_scale, experiment, curves, weights, parts),
         )
+
+
+def scale_by(curve: Mapping, part: float) -> dict:
+    """Return a curve over the scale times `part`."""
+    points = [[scale * part, score] for scale, score in curve["points"]]
+    return {"points": points, "flat": [end * part for end in curve["flat"]]} | {
+        "chosen": curve["chosen"] * part
+    }
 
 
 def feature(system: SystemParts) -> str | None:
@@ -222,16 +235,14 @@ def feature(system: SystemParts) -> str | None:
     return part.lm if part.score == SUM else f"{part.lm}/{part.score}"
 
 
-def draw_scale(experiment: Experiment, curves: Mapping, weights: Weights, theme: Theme) -> Figure:
-    """Draw steps over scales, a mark at the chosen one and a bar of its flat region."""
-    share = weights.search.get("form") == "interpolation"
-    figure, axes = chart(
-        (6.6, 4.2),
-        "lambda, the language model's share"
-        if share
-        else "scale of the language model (first pass: 1)",
-        f"{experiment.lists.metric_label} on the tuning set",
-    )
+def draw_scale(
+    experiment: Experiment, curves: Mapping, weights: Weights, parts: bool, theme: Theme
+) -> Figure:
+    """Draw steps over scales, or `parts`, a mark at the chosen one and a bar of its flat region."""
+    x = "scale of the language model (first pass: 1)"
+    x = "spread by the language model (by all else: 1)" if parts else x
+    x = "lambda, the language model's share" if weights.search.get("form") == INTERPOLATION else x
+    figure, axes = chart((6.6, 4.2), x, f"{experiment.lists.metric_label} on the tuning set")
     styles, first = experiment.names.looks(curves), weights.dev.first_pass
     draw_first(axes.axhline, theme, styles[FIRST], first)
     for place, (name, curve) in enumerate(curves.items()):

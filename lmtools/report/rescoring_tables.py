@@ -30,6 +30,7 @@ PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
     "sentence mean": ("sentence_ppl_mean", 2),
     "sentence median": ("sentence_ppl_median", 2),
 }
+PSEUDO_KIND = "pseudo-perplexity"
 PSEUDO = (
     "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
     " and compares only with its like."
@@ -162,7 +163,8 @@ def ppl_tables(experiment: Experiment) -> Iterator[Table]:
         scores(lists.metric_label, lists.metric),
     ]
     title = f"Perplexity beside {lists.metric_label}"
-    yield table_of(title, columns, [*notes, PSEUDO], left=3, full=True)
+    pseudo = any(tree.get("kind") == PSEUDO_KIND for tree in ppl.values())
+    yield table_of(title, columns, [*notes, *[PSEUDO] * pseudo], left=3, full=True)
 
 
 def ppl_of_lists(experiment: Experiment) -> dict[tuple[str, str], Mapping]:

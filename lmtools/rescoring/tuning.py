@@ -31,6 +31,7 @@ FLAT = 0.1  # absolute: scales within this of the best metric are as good for al
 # times that a feature's part of the totals is the reference's: on ten real sets 10 at most, 80
 # and more where the references were of other utterances
 RUNAWAY = 40.0
+NOTHING = 1e-12  # of the largest part: what a bounded search leaves of a weight that is 0
 POINTS = 400  # at most, of a stored curve
 
 
@@ -62,11 +63,8 @@ def scale_curve(
     losses = loss_of(options.metric)(curve.totals)
     flat = flat_region(curve, losses, weights[name], tolerance=FLAT, low=low)
     high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * weights[name]
-    high = (
-        max(high, 3 * weights[name])
-        or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0)
-        or 1.0
-    )
+    own, others = (spread(each, features.valid) for each in (features.column(name), rest))
+    high = max(high, 3 * weights[name]) or others / (own or 1.0) or 1.0
     begin = min(0.0, 3 * weights[name], 1.5 * max(flat[0], -high))
     scales = sample(curve.edges, begin, high, weights[name])
     metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
@@ -76,7 +74,9 @@ def scale_curve(
         points[:, 0] = points[:, 0] / (1 + points[:, 0])
         ends = ends / (1 + ends)
         chosen = chosen / (1 + chosen)
-    return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()}
+    return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()} | {
+        "part": own / (others or 1.0)
+    }
 
 
 def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
@@ -129,14 +129,21 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
         len(statistics),
         *before_and_after(statistics, chosen, options.metric),
     )
+    own = own_hypotheses(features)
+    parts = {
+        name: abs(weight) * spread(own.column(name), own.valid) for name, weight in weights.items()
+    }
+    given = {"form": options.form, "objective": options.objective}
+    given |= doubts_of(own, weights, parts, statistics, options)
+    if options.rescales(features) and "runaway" in given:
+        given["unit"] = max(parts, key=parts.__getitem__)
+        weights = divide_weights(weights, parts, given["unit"])
     curves = {
         name: scale_curve(name, features, weights, statistics, options=options)
         for name in options.free(features)
         if name in options.lms
     }
-    given = {"form": options.form, "objective": options.objective}
-    doubts = doubts_of(own_hypotheses(features), weights, statistics, options)
-    notes = given | doubts | {"fixed": dict(options.fix or {})} | notes | {"curves": curves}
+    notes = given | {"fixed": dict(options.fix or {})} | notes | {"curves": curves}
     if options.objective == EXPECTED:
         capped = before_and_after(METRICS[options.metric].cap(statistics), chosen, options.metric)
         if capped != (dev.first_pass, dev.score):
@@ -152,17 +159,27 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
     return Weights(options.metric, weights, reference, dev=dev, search=notes)
 
 
+def divide_weights(
+    weights: Mapping[str, float], parts: Mapping[str, float], unit: str
+) -> dict[str, float]:
+    """Return the weights where that of `unit` is 1 or -1, and those 0 of which NOTHING counts."""
+    counts = {name: part > NOTHING * parts[unit] for name, part in parts.items()}
+    return {name: w / abs(weights[unit]) if counts[name] else 0.0 for name, w in weights.items()}
+
+
 def doubts_of(
-    features: Features, weights: Mapping[str, float], statistics: np.ndarray, options: TuningOptions
+    features: Features,
+    weights: Mapping[str, float],
+    parts: Mapping[str, float],
+    statistics: np.ndarray,
+    options: TuningOptions,
 ) -> dict:
-    """Return notes on weights that cannot be meant, for `describe_doubts`; none of sound ones."""
+    """Return notes on weights that cannot be meant, for `describe_doubts`; none of sound ones.
+    `parts`: how much the totals spread by each feature.
+    """
     # of other features a cost gets its negative weight by itself
     bound = [options.reference_of(features), *filter(options.at_least_0, features.names)]
     names = [name for name in dict.fromkeys(bound) if weights[name] >= 0]
-    parts = {
-        name: abs(weight) * spread(features.column(name), features.valid)
-        for name, weight in weights.items()
-    }
     notes = {
         "costs": find_costs(features, names, statistics, options.metric),
         "runaway": find_runaway(features, parts, options.reference_of(features)),

@@ -7,8 +7,9 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_text
 from lmtools.base.options import check_options, option
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
-from lmtools.rescoring.features import LENGTHS, REFERENCES, Features
+from lmtools.rescoring.features import LENGTHS, NEAR, REFERENCES, Features
 from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.types import PHRASES
 
 FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
 OBJECTIVES = EXPECTED, EXACT = ("expected", "exact")
@@ -111,6 +112,11 @@ class TuningOptions:
             "--fix: 0 for the reference leaves nothing that others scale against; give another"
             " reference or other weights"
         )
+
+    def rescales(self, features: Features) -> bool:
+        """Return whether the scale of the weights is free: neither given nor that of margins."""
+        given = self.reference or self.fix or self.form == INTERPOLATION
+        return not given and not {PHRASES, NEAR} & {*features.names}
 
     def free(self, features: Features) -> list[str]:
         return [name for name in features.names if name not in self.base(features)]

@@ -82,13 +82,15 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True):
 @dataclass(frozen=True)
 class Weights:
     """The weight of every feature, in order; `reference` is the one that has weight 1 or the
-    one given, in the interpolated form times 1 - lambda.
+    one given, in the interpolated form times 1 - lambda. Where it counts for next to nothing, the
+    feature that counts most has weight 1 or -1: `unit` of `search`.
 
     `search` has notes on the search: form, objective, `lambda` of the interpolated form, and per
     LM feature the metric over its scale, {"points": [[scale, metric], ...], "flat": [low, high],
-    "chosen": scale}; the metric of a point holds from its scale to the next point's. `signatures`
-    are those of the score files that the columns came from, by column. `system` is None in files of
-    older versions. `folds` are there after cross-validation; all else is of the whole set.
+    "chosen": scale, "part": the feature's spread by that of all else}; the metric of a point holds
+    from its scale to the next point's. `signatures` are those of the score files that the columns
+    came from, by column. `system` is None in files of older versions. `folds` are there after
+    cross-validation; all else is of the whole set.
     """
 
     metric: str

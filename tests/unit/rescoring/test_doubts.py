@@ -9,6 +9,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.formats import jsonl
+from lmtools.rescoring.tuning import divide_weights
 from lmtools.rescoring.weights import Weights, describe_doubts
 from lmtools.types import Hypothesis, NBest
 
@@ -83,7 +84,24 @@ def test_weights_that_ran_away(tune):
     (times,) = tree["search"]["runaway"].values()
     weight = tree["features"]["words"]
     assert f"the weights ran away: words {weight:.4g} outweighs am {times:.0f} to 1" in told
-    assert "--fix words=0" in told and weight < 0 and times > 40
+    assert "--fix words=0" in told and times > 40
+    # what counts has weight 1, unless the scale is given; either way the choices are the same
+    assert weight == -1 and tree["search"]["unit"] == "words"
+    assert tune("--fix", "am=1")[1]["features"]["words"] == pytest.approx(
+        -1 / tree["features"]["am"]
+    )
+    assert tune("--set", "reference=am")[1]["features"]["am"] == 1
+
+
+def test_what_counts_has_weight_1_and_nothing_weight_0(tune):
+    """Sound weights keep their scale."""
+    parts = {"am": 1e-3, "norm": 5.0, "lm": 1e-15}
+    assert divide_weights({"am": 1.0, "norm": -4e4, "lm": 7e-13}, parts, "norm") == {
+        "am": 1 / 4e4, "norm": -1.0, "lm": 0.0,
+    }  # fmt: skip
+    write("n", names=("am", "other"))
+    _, tree = tune()
+    assert tree["features"]["am"] == 1 and "unit" not in tree["search"]
 
 
 @pytest.mark.parametrize("scored", [False, True])

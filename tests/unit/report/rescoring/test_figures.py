@@ -17,6 +17,7 @@ from lmtools.report.rescoring_figures import (
     frame,
     held,
     ppl_pictures,
+    scale_by,
     validation,
 )
 from lmtools.report.style import Names, load_style
@@ -99,6 +100,13 @@ def test_scale_marks_choice_and_flat_region(drawn, report):
     bottom, top = axes.get_ylim()
     assert bottom < min(mark.get_ydata()[0] for mark in marks.values())
     assert top > weights.dev.first_pass
+
+
+def test_scales_of_weights_without_the_first_pass_are_parts_of_the_totals():
+    curve = {"chosen": 2.0, "flat": [1.0, 3.0], "points": [[0, 20.0], [2.0, 10.0]], "part": 0.5}
+    assert scale_by(curve, curve["part"]) == {
+        "chosen": 1.0, "flat": [0.5, 1.5], "points": [[0, 20.0], [1.0, 10.0]],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("at", "value"), [(-1, 5), (0, 5), (0.9, 5), (1, 4), (2.5, 3), (9, 3)])
