@@ -41,7 +41,10 @@ class PhraseSpec:
     """Specification of a glossary: its file and options."""
 
     path: str
-    spelling: bool = option(False, "true makes lmtools rescore spell phrases as the glossary does")
+    spelling: bool | None = option(
+        None,
+        "whether phrases are spelled as the glossary does (default: by transcribe and serve alone)",
+    )
     utt2spk: str | None = option(
         None,
         "Kaldi utt2spk with the speakers or sessions that are ids of the glossary (default: the"

@@ -64,6 +64,9 @@ class SecondPass:
         self.glossary = None
         if phrases is not None:
             self.glossary = open_door("phrases", "column:find_glossary", "--phrases")(phrases)
+            if self.glossary.spec.spelling is None:
+                spec = replace(self.glossary.spec, spelling=True)
+                self.glossary = replace(self.glossary, spec=spec)
         self.columns = match_columns(specs, self.weights, ear is not None)
         self.lms: dict[str, LM] = {
             name: lm if isinstance(lm, LM) else load(lm) for name, lm in specs.items()

@@ -163,6 +163,20 @@ def test_the_name_of_a_session_chooses_its_phrases(home):
     assert "A blue finch, it sings." in found.text and seen == [(5, 5)]
 
 
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [("", "A BlueFinch, it sings."), (",spelling=false", "A blue finch, it sings.")],
+)
+def test_phrases_are_written_as_the_glossary_does(home, more, text):
+    record(home / "a.wav", 5)
+    Path("names.txt").write_text("BlueFinch | blue finch\n")
+    assert transcribe("a.wav", "--lm", "none", "--phrases", f"names.txt{more}", "--to", "json") == 0
+    said = read_tree("o/a.json")["segments"][1]
+    assert said["text"] == text and " ".join(word["word"] for word in said["words"]) == text
+    made = lmtools.Transcriber("whisper:m", [], phrases=["BlueFinch | blue finch"])
+    assert "A BlueFinch, it sings." in made.transcribe("a.wav").text
+
+
 def test_killed_twice_it_goes_on_to_equal_files(home, ngram):
     record(home / "long.wav", 75)
     assert transcribe("long.wav", "--lm", ngram, "--changes") == 0
