@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import fill_empty, nbest_errors
@@ -26,6 +27,8 @@ from lmtools.train.batches import cut_lengths, plan_epoch
 from lmtools.train.corrupt import Corruptor
 from lmtools.train.parallel import World
 from lmtools.types import TOTAL, Hypothesis, NBest
+
+MOST = 8192  # tokens that are computed at a time, which bounds memory
 
 
 class Errors(NamedTuple):
@@ -219,7 +222,16 @@ class ListBatches:
     def score(self, lm: LanguageModel, lists: Sequence[Errors], device) -> Tensor:
         """Return the model's score of each hypothesis of the lists, one after the other."""
         texts = list(itertools.chain.from_iterable(row.texts for row in lists))
-        return score_sentences(lm, self.file.encode(texts, self.longest), device)
+        sentences = self.file.encode(texts, self.longest)
+        ends = np.cumsum([len(ids) + 1 for ids in sentences])
+        if ends[-1] <= MOST:
+            return score_sentences(lm, sentences, device)
+        # in parts, whose inside is computed once more on the way back and not kept
+        places = np.searchsorted(ends, range(MOST, int(ends[-1]), MOST), side="right")
+        cuts = np.unique([0, *places, len(sentences)])
+        parts = (sentences[begin:end] for begin, end in itertools.pairwise(cuts))
+        again = {"use_reentrant": False}
+        return torch.cat([checkpoint(score_sentences, lm, p, device, **again) for p in parts])
 
 
 def score_sentences(lm: LanguageModel, sentences: Sequence[np.ndarray], device) -> Tensor:

@@ -100,6 +100,36 @@ def test_gradients_are_finite_differences_of_scores_that_lmtools_has(
     np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-4)
 
 
+@pytest.mark.parametrize("model", OBJECTIVE)
+def test_long_batches_have_equal_gradients_in_less_memory(
+    trained, lists, tmp_path, monkeypatch, model
+):
+    """A hypothesis longer than a part is one; dropout is drawn alike on the way back."""
+    where = lists / "train.jsonl", lists / "valid.jsonl"
+    lm, _ = load_model(trained[model])
+    told, device = on_lists(model, steps=8), torch.device("cpu")
+    plan = TrainingPlan.read(told, *where, out=tmp_path / "x", device=device, init=trained[model])
+    batches = ListBatches(plan.train, plan, 1, world=World(), lm=lm)
+    found, kept = {}, {}
+    for most in (1 << 20, 100, 3):
+        monkeypatch.setattr("lmtools.train.lists.MOST", most)
+        lm.zero_grad()
+        sizes = []
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t, sizes=sizes: sizes.append(t.numel()) or t, lambda t: t
+        )
+        with hooks:
+            (part, _), *_ = batches.parts(lm, batches.at(0), np.random.default_rng(3))
+            loss = batches.loss(lm, part, device)
+            kept[most] = sum(sizes)
+        loss.backward()
+        found[most] = [p.grad.clone() for p in lm.parameters() if p.grad is not None]
+    for most in (100, 3):
+        assert kept[most] < 0.5 * kept[1 << 20]
+        for ours, whole in zip(found[most], found[1 << 20], strict=True):
+            torch.testing.assert_close(ours, whole, rtol=1e-3, atol=1e-5)
+
+
 def test_training_lowers_errors_and_keeps_what_it_cannot_better(trained, lists, tmp_path):
     told = on_lists("tta", lists=Lists("mwer"), epochs=8, optim=Optim(lr=5e-3, warmup=2))
     found = train(told, *[lists / f"{n}.jsonl" for n in ("train", "train")], tmp_path / "a", "cpu",
