@@ -422,7 +422,9 @@ class Job:
             found[:0] = [(LEAK, self.leave_out(leaks))]
         # before language models score, which may take long: what cannot be tuned is refused here
         if "dev" in self.sets:
+            told = len(self.log.warnings)
             self.run_system(NO_LM, ())
+            del self.log.warnings[told:]  # of weights that are not the result's
         machine = repeat_options(self.args, (*COMPUTING, "--nj"))
         for name, lm in self.lms.items():
             for one in self.sets.values():
