@@ -26,6 +26,9 @@ MOST = 100_000  # values that aliases and merge keys may make of a YAML file
 # PyYAML, of values such as 2024-13-45 or `!!int x`
 UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 ANY = Meta(ge=0)  # the range of numbers whose type says none
+ENDS = {"ge": ("small", "at least"), "gt": ("small", "more than")} | {
+    "le": ("large", "at most"), "lt": ("large", "less than"),
+}  # fmt: skip
 DEPTH = 4  # of keys whose lines messages name
 SHOWN = reprlib.Repr()
 SHOWN.maxstring = SHOWN.maxother = 200
@@ -182,14 +185,10 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
                 f" {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}"
             )
         values[name] = convert(hints[name], value, source, full)
-    needed = [
-        field.name
-        for field in dataclasses.fields(cls)
-        if field.default is field.default_factory is dataclasses.MISSING
-    ]
-    for name in needed:
-        if name not in values:
-            raise UserError(f"{source}: the setting '{prefix}{name}' is missing; give it")
+    for field in dataclasses.fields(cls):
+        needed = field.default is field.default_factory is dataclasses.MISSING
+        if needed and field.name not in values:
+            raise UserError(f"{source}: the setting '{prefix}{field.name}' is missing; give it")
     try:
         return cls(**values)
     # of the class itself, which does not know where its values come from
@@ -253,28 +252,19 @@ def check_numbers(config, prefix: str) -> None:
     """
     for name, hint in typing.get_type_hints(type(config), include_extras=True).items():
         value, range_ = getattr(config, name), find_range(hint)
-        for number in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(number, int | float) and (fault := find_fault(number, range_)):
-                raise UserError(f"{prefix}{name}: {show_value(value)} is {fault}")
+        every = value if isinstance(value, tuple | list) else (value,)
+        numbers = [number for number in every if isinstance(number, int | float)]
+        for end, (fault, remedy) in ENDS.items():
+            limit, within = getattr(range_, end), getattr(operator, end)
+            if limit is not None and not all(within(number, limit) for number in numbers):
+                shown = f"{prefix}{name}: {show_value(value)}"
+                raise UserError(f"{shown} is too {fault}; give {remedy} {limit:,}")
 
 
 def find_range(hint) -> Meta:
     """Return the range of the numbers that a type hint admits."""
     inside = (*getattr(hint, "__metadata__", ()), *map(find_range, typing.get_args(hint)))
     return next((part for part in inside if isinstance(part, Meta) and part != ANY), ANY)
-
-
-def find_fault(number: float, range_: Meta) -> str:
-    """Return what is wrong with a number outside a range, with the remedy; empty: nothing is."""
-    for limit, within, fault, remedy in (
-        (range_.ge, operator.ge, "small", "at least"),
-        (range_.gt, operator.gt, "small", "more than"),
-        (range_.le, operator.le, "large", "at most"),
-        (range_.lt, operator.lt, "large", "less than"),
-    ):
-        if limit is not None and not within(number, limit):
-            return f"too {fault}; give {remedy} {limit:,}"
-    return ""
 
 
 LATE = {"late": True}  # of a field of a dataclass that files of older versions lack

@@ -221,10 +221,8 @@ def scale_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 def scale_by(curve: Mapping, part: float) -> dict:
     """Return a curve over the scale times `part`."""
-    points = [[scale * part, score] for scale, score in curve["points"]]
-    return {"points": points, "flat": [end * part for end in curve["flat"]]} | {
-        "chosen": curve["chosen"] * part
-    }
+    times = {"points": [part, 1], "flat": part, "chosen": part}
+    return {name: np.multiply(curve[name], factor).tolist() for name, factor in times.items()}
 
 
 def feature(system: SystemParts) -> str | None:

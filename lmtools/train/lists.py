@@ -184,15 +184,10 @@ class ListBatches:
         numbers = [self.numbers[i] for i in chosen[self.world.rank :: self.world.size]]
         parts = [part for first in range(count) if (part := numbers[first::count])]
         if not torch.is_grad_enabled():
-            rows = ([self.file.lists[n] for n in part] for part in parts)
-            return [
-                (row, int(self.file.words[part].sum()))
-                for row, part in zip(rows, parts, strict=True)
-            ]
-        lists = [
-            [row for n in part for row in self.augment(n, np.random.default_rng([base, n]))]
-            for part in parts
-        ]
+            words = self.file.words
+            return [([self.file.lists[n] for n in part], int(words[part].sum())) for part in parts]
+        drawn = [[(n, np.random.default_rng([base, n])) for n in part] for part in parts]
+        lists = [[row for pair in part for row in self.augment(*pair)] for part in drawn]
         return [(part, len(part)) for part in lists]
 
     def loss(self, lm: LanguageModel, part: Sequence[Errors], device: torch.device) -> Tensor:

@@ -81,10 +81,7 @@ class Validation:
         """Warn, once at the end, where no validation shows that anything was learnt."""
         best = progress.best or 0.0
         if progress.best_step == 0 < progress.step:
-            log.say(
-                "warning: no validation was better than that of the weights it started from, which"
-                " stay; change optim.lr, or train on more or other text"
-            )
+            log.say("warning: no validation was better than that of the weights it started from")
         elif best >= self.chance and not self.warned:
             log.say(
                 f"warning: a validation loss of {best:.2f} at best is not below {self.chance:.2f},"
