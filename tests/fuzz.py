@@ -35,7 +35,7 @@ PAIRS = doors.load("lmtools.vectors.pairs:PAIRS") if "vectors" in doors.find_doo
 OPTIONS = {  # other ways to read a format
     "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"],
     "moses": ["gaps=skip", "bpe=subword_nmt"],
-    "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"],
+    "marian": ["bpe=sentencepiece"],
     "hyporadise": ["score=none", "score=-am_score"], "nemo": ["width=2"],
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
     "sick": ["set=test"],

@@ -41,12 +41,6 @@ ESPNET2 = {
     "logdir/output.2/2best_recog/text": lines("zed3 blue"),
     "logdir/output.2/2best_recog/score": lines("zed3 -1e1"),
 }
-ESPNET1 = single(
-    '{"utts": {"zed1": {"output": [{"name": "target1[1]", "rec_text": "▁blue▁finch<eos>",'
-    ' "rec_token": "▁blue ▁finch <eos>",',
-    '"rec_tokenid": "4 5 1", "score": -7.4, "text": "BLUE FINCH"}, {"name": "target1[2]",'
-    ' "rec_text": "<eos>", "score": -9}]}}}',
-)
 KALDI_NBEST = [
     {
         "words_text": lines("zed1-1 blue finch sings", "zed1-2 blue"),
@@ -180,13 +174,6 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
         )
     ],
     "espnet2": [ESPNET2],
-    "espnet1": [ESPNET1],
-    "mlm": [
-        single(
-            '{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "hyp_2": {"score": -8,'
-            ' "text": ""}, "ref": "blue finch"}}'
-        )
-    ],
     "icefall": [single("zed1-0:\tref=['BLUE', 'FINCH']", "zed1-0:\thyp=['BLUE', \"FIN'S\"]")],
     "kaldi-nbest": KALDI_NBEST,
     "moses": [
@@ -248,15 +235,6 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
         single("wav_filename,wav_filesize,transcript", 'zed1.wav,12,"blue, finch"'),
     ],
     "wenet": [single("wav zed1", "candidate -3.25 blue finch", "candidate -4", "wav zed2")],
-    "beams": [
-        single(
-            '{"utt": "zed1", "ref": "blue", "beams": [["blue", null, [["blue", [0, 4]]], -3.5,'
-            ' -5.25], ["blew", [["blew", [0, 4]]], -4, -5.5], ["b", -4.5, -1], "b c;-5;-2.5"]}',
-            '{"utt": "zed2", "beams": []}',
-            '{"utt": "zed3", "text": ["a", "b"], "logit_score": [-1, -2], "lm_score": [-3, -4]}',
-        ),
-        {"a.json": b'{"beams": [{"words": ["blue"], "score": -1, "tokens": [3]}]}'},
-    ],
     "cloud": [
         single(
             '{"utt": "zed1", "results": [{"alternatives": [{"transcript": "blue", "confidence":'
@@ -275,13 +253,6 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             "----",
             "d/zed2.wav",
             '{"text": "", "tokens": [], "timestamps": [], "ys_log_probs": []}',
-        )
-    ],
-    "sockeye": [
-        single(
-            '{"sentence_id": 1, "translation": "a", "score": 0.3, "translations": ["a", "b"],'
-            ' "scores": [[0.3], [0.5]], "x": 3}',
-            '{"sentence_id": 2, "translation": "▁a ▁b", "score": 0.25}',
         )
     ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],

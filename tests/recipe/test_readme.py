@@ -242,14 +242,6 @@ def espnet(home):
         (home / "exp/asr/decode").mkdir(parents=True, exist_ok=True)
         FORMATS.write(totals, home / f"exp/asr/decode/{name}", "espnet2")
         (home / f"{name}.jsonl").unlink()
-    beams = [
-        {
-            "utt": nbest.utt,
-            "beams": [[h.text, [], h.scores["am"], h.scores["am"]] for h in nbest.hyps],
-        }
-        for nbest in totals
-    ]
-    write(home / "beams.json", "".join(f"{json.dumps(one)}\n" for one in beams))
     yield
     assert improved(home, "new/test.txt")
 

@@ -19,8 +19,8 @@ SECONDS = 60.0
 # bytes of address space beyond which a verb gets no more, so that the machine survives it
 SPACE = 6 << 30
 LISTS = (
-    "jsonl", "espnet1", "mlm", "icefall", "moses", "marian", "fairseq", "sockeye", "srilm",
-    "systems", "hyporadise", "whisper", "vosk", "nemo", "wenet", "beams", "cloud", "sherpa-onnx",
+    "jsonl", "icefall", "moses", "marian", "fairseq", "srilm",
+    "systems", "hyporadise", "whisper", "vosk", "nemo", "wenet", "cloud", "sherpa-onnx",
     "trn", "ctm", "stm", "kaldi-text",
 )  # fmt: skip
 LATTICES = ("kaldi", "slf", "pocketsphinx", "plf", "openfst", "wcn")
@@ -408,7 +408,7 @@ def cache(home: Path, name: str) -> None:
 def cases(size: str, seed: int) -> Iterator[Case]:
     """Each bomb for each reader; a handful in the short campaign."""
     forms = (*LISTS, *LATTICES, *PAIRS, *TEXTS)
-    nested = "jsonl jsonl-inside whisper espnet1 hyporadise mlm weights header plf detected"
+    nested = "jsonl jsonl-inside whisper hyporadise weights header plf detected"
     kinds = {
         "zeros": (gzipped, ("gz", "xz") if size == "long" else ("gz",), forms),
         "line": (long_line, forms),

@@ -304,7 +304,7 @@ WORDS = {
     "json": '"},{"utt":"x"',
 }
 WRITERS = (
-    "jsonl", "srilm", "kaldi-nbest", "espnet2", "systems", "trn", "ctm", "moses", "mlm", "icefall",
+    "jsonl", "srilm", "kaldi-nbest", "espnet2", "systems", "trn", "ctm", "moses", "icefall",
 )  # fmt: skip
 
 

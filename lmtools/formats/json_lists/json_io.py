@@ -11,7 +11,7 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
 from lmtools.base.files import not_utf8, read_bytes, read_lines
 from lmtools.base.grammar import Finite, encodable, fit, parse_json, refuse_twice
-from lmtools.formats.checks import Utterances, check_nbests, components, identifier, refuse_write
+from lmtools.formats.checks import Utterances, check_nbests, components, refuse_write
 from lmtools.formats.registry import HEAD, Format, list_children, read_beginning
 from lmtools.types import EMPTY, Hypothesis, NBest
 
@@ -137,15 +137,6 @@ def read_list(path) -> Iterator[tuple[dict, str]]:
     for number, tree in enumerate(expect(load(path), list, str(path), "the file"), 1):
         where = f"{path}: list {number}"
         yield expect(tree, dict, where, "it"), where
-
-
-def read_mapping(path, key: str | None = None) -> Iterator[Entry]:
-    """Yield the objects of a file that is an object of them by utterance, or has it under `key`."""
-    trees = expect(load(path), dict, str(path), "the file")
-    trees = trees if key is None else member(trees, key, dict, str(path))
-    for utt, tree in trees.items():
-        where = f"{path}: utterance {utt!a}"
-        yield identifier(utt, where), expect(tree, dict, where, "it"), where
 
 
 def extras(tree: Mapping, own: Iterable[str], where: str) -> dict[str, str]:

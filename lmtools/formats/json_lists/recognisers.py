@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.grammar import clip_value, parse_json
+from lmtools.base.grammar import parse_json
 from lmtools.base.log import say
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
@@ -21,7 +21,6 @@ from lmtools.formats.json_lists.json_io import (
     number_hypotheses,
     parse_keyed,
     parse_scored,
-    split_columns,
     unique,
 )
 from lmtools.types import Hypothesis, NBest
@@ -32,8 +31,6 @@ ALONE = (
     r'|\A\s*\{\s*("result"\s*:\s*\[\s*\{\s*"conf"|"text"\s*:\s*"(?:[^"\\]|\\.)*"\s*\}\s*(\{|\Z))'
 )
 LOG_PROBS = "ys_log_probs"  # of sherpa-onnx
-BEAM = ("words", "text", "score", "logit_score", "lm_score", "last_lm_state")
-COLUMNS = ("text", "logit_score", "lm_score")  # of Hugging Face
 FINALS = ("final", "is_final", "isFinal")  # of Watson, Google
 # what the clouds return of silence
 SILENT = ("RecognitionStatus", "requestId", "totalBilledTime", "request_id", "total_billed_time")
@@ -80,71 +77,6 @@ def parse_sherpa(utt: str, tree: Mapping, where: str) -> NBest:
         scores = {"am": float(sum(expect(value, float, where, LOG_PROBS) for value in values))}
     extra = json_io.extras(tree, ("utt", "ref", "text"), where)
     return NBest(utt, (Hypothesis(text, scores, extra),), ref)
-
-
-def parse_beams(utt: str, tree: Mapping, where: str) -> NBest:
-    """Return a list of beams, which Hugging Face gives as columns."""
-    if "beams" not in tree and "logit_score" in tree:
-        tree = join_columns(tree, where)
-    return parse_keyed(utt, tree, where, hyps="beams", parse=parse_beam, kind="beam")
-
-
-def join_columns(tree: Mapping, where: str) -> Mapping:
-    """Return an object of `beams` for one of columns; UserError unless they are equally long."""
-    many = isinstance(tree["logit_score"], list)
-    own = {name: tree[name] for name in ("utt", "ref") if name in tree}
-    columns = {
-        name: value if many else [value]
-        for name, value in tree.items()
-        if name not in own and value is not None
-    }
-    size = len(columns["logit_score"])
-    for name in COLUMNS:
-        column = member(columns, name, list, where)
-        if len(column) != size:
-            raise UserError(
-                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give one a"
-                " beam"
-            )
-    beams, rest = split_columns(columns, size)
-    return {**own, **{name: tree[name] for name in rest}, "beams": beams}
-
-
-def parse_beam(beam, where: str) -> Hypothesis:
-    """Return a hypothesis of pyctcdecode ([text, state, frames, logit score, total], or by name),
-    torchaudio ({"words": [..], "score": ..}) or brain-to-text ("sentence;acoustic;LM").
-    """
-    if isinstance(beam, dict):
-        return parse_named_beam(beam, where)
-    if isinstance(beam, str):
-        parts = beam.rsplit(";", 2)
-        if len(parts) == 3:
-            am, lm = (checks.number(part.strip(), where, "a score") for part in parts[1:])
-            return Hypothesis(expect(parts[0], str, where, "it"), {"am": am, "lm": lm})
-    elif isinstance(beam, list) and len(beam) in (3, 4, 5):
-        text = expect(beam[0], str, where, "the text")
-        am, last = (expect(value, float, where, "a score") for value in beam[-2:])
-        if len(beam) == 3:
-            return Hypothesis(text, {"am": am, "lm": last})
-        frames = {"text_frames": json_io.as_text(beam[-3])}
-        return Hypothesis(text, {"am": am, "lm": last - am}, frames)
-    raise UserError(
-        f"{where}: is {clip_value(beam)}; expected what pyctcdecode, torchaudio or"
-        " brain-to-text give"
-    )
-
-
-def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
-    if "words" in beam:
-        words = member(beam, "words", list, where)
-        text = " ".join(expect(word, str, where, "a word") for word in words)
-    else:
-        text = member(beam, "text", str, where)
-    extra = json_io.extras(beam, BEAM, where)
-    if "logit_score" in beam:
-        am, total = (member(beam, name, float, where) for name in COLUMNS[1:])
-        return Hypothesis(text, {"am": am, "lm": total - am}, extra)
-    return Hypothesis(text, {"am": member(beam, "score", float, where)}, extra)
 
 
 def read_segments(path) -> Iterator[Entry]:

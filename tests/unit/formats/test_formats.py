@@ -16,8 +16,8 @@ LISTS = [
 ONE_BEST = [NBest("s_a", (Hypothesis("x y"),)), NBest("s_b", (Hypothesis(""),))]
 
 READ_ONLY = (
-    *("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye", "stm", "manifest"),
-    *("espnet1", "fairseq", "icefall", "systems", "vosk", "whisper"),
+    *("nemo", "wenet", "cloud", "sherpa-onnx", "stm", "manifest"),
+    *("fairseq", "icefall", "systems", "vosk", "whisper"),
 )
 
 

@@ -60,7 +60,6 @@ WRITE = [
     ("trn", [one("{ x }")], "markup"), ("trn", [one("x @")], "markup"),
     ("trn", [one(utt="a b")], "white space"),
     ("hyporadise", [one(am=-1.0, lm=-2.0)], "'a': has the scores am, lm"),
-    ("mlm", [one(lm=-3.0)], "has the scores lm"),
     ("kaldi-nbest:words_text", [one(am=1.0)], "scores am, and this format holds none"),
     *(("kaldi-nbest", [one(**{name: 1.0})], "no place in Kaldi's archives")
       for name in ("withlm", "nolm", "a/b", "a.gz", ".scp", "x" * 70, "a\0b")),
@@ -117,7 +116,7 @@ def test_refuses_to_write(tmp_path, spec, nbests, said):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["jsonl", "hyporadise", "mlm", "moses", "ctm", "trn"])
+@pytest.mark.parametrize("name", ["jsonl", "hyporadise", "moses", "ctm", "trn"])
 def test_a_refused_list_leaves_the_old_file(tmp_path, name):
     path = tmp_path / "old"
     path.write_text("old")

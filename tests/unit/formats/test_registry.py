@@ -124,7 +124,9 @@ def test_compression_is_named_where_the_name_does_not_say_it(tmp_path, name):
         (f"f{wrong}", f"call it f{wrong}{suffix}"),
     ):
         (tmp_path / file).write_bytes(compress(LISTS))
-        for spec in (None, "jsonl", "mlm", "srilm", "kaldi-nbest") if file == "f" else (None,):
+        for spec in (
+            (None, "jsonl", "hyporadise", "srilm", "kaldi-nbest") if file == "f" else (None,)
+        ):
             path = f"ark:{tmp_path}/{file}" if spec == "kaldi-nbest" else tmp_path / file
             with pytest.raises(UserError) as caught:
                 read_lists(path, spec)

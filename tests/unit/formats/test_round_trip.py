@@ -127,7 +127,6 @@ TRIPS = [
     (["kaldi-nbest"], ["ark:{}/a", "ark,t:{}/a", "words_text", "words_text.gz"],
      lists(PLAIN, rows(PLAIN), NONE, min_size=1), same),
     (["kaldi-text"], ["text"], lists(names=NONE, min_size=1, max_size=1), single_spaced),
-    (["mlm"], ["am.json"], lists(ref=NO_REF | ANY, max_size=12), same),
     (["moses:gaps=skip", "marian:gaps=skip"], ["n"], MOSES, named_am),
     (["srilm"], ["lists"],
      lists(FILED, ANY.map(joined), st.just(("am", "lm")), floats=st.floats(-1e300, 1e300))

@@ -159,7 +159,7 @@ def test_lengths_that_are_wrong_usage(here, capsys, options):
     assert status == 1 and "lengths" in printed.err
 
 
-@pytest.mark.parametrize("spec", ["moses", "marian", "espnet2", "mlm"])
+@pytest.mark.parametrize("spec", ["moses", "marian", "espnet2"])
 def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
     """A format with room for one score gets the total, and the best first."""
     run(capsys, *tuned())
