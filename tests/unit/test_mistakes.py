@@ -87,7 +87,7 @@ MISTAKES = [
     ("--dev bare.jsonl --dev-ref map.json", "map.json:1: is JSON of no known format; give lines"),
     ("--dev bare.jsonl --dev-ref empty.ref", "empty.ref: is empty; give a line"),
     ("--test dev.jsonl", "has the lists of --dev, on which weights are tuned; give others"),
-    ("--test long.jsonl --text refs", "the LM has seen the references"),
+    ("--test long.jsonl --text refs", "?stand in refs: the LM was estimated without"),
     ("--dev costs.jsonl", "?costs: the lowest am is best; tuned by --fix am=-1"),
     ("--dev empty.jsonl", "empty.jsonl: no utterances; give the recogniser's N-best lists"),
     ("--dev cut.jsonl", "); it is cut off: copy or write the file again"),
