@@ -39,7 +39,7 @@ BARE = re.compile(r"[^\s,;]+[,;][^\t]*[,;]\s*-?\d+([.,]\d+)?")  # a row, no name
 write = checks.refuse_write
 
 
-class Row(NamedTuple):
+class ManifestRow(NamedTuple):
     """A row: the utterance, its text, what was recognised (None: none), its score, the place."""
 
     utt: str
@@ -101,7 +101,7 @@ def read(path) -> Iterator[NBest]:
     yield from (NBest(utt, tuple(hyps), ref, speakers[utt]) for utt, (hyps, ref) in lists.items())
 
 
-def rows(path) -> Iterator[Row]:
+def rows(path) -> Iterator[ManifestRow]:
     """Yield the rows of a file; UserError for one without name, or a repeated one without score."""
     utterances, trees, offsets = checks.Utterances(), list(read_trees(path)), {}
     names = [name_row(*pair) for pair in trees]
@@ -124,7 +124,7 @@ def rows(path) -> Iterator[Row]:
         extra = {SPEAKER: speaker} if speaker else {}
         if words := find_words(tree):
             extra["words"] = json_io.as_text(words)
-        yield Row(utt, text, hyp, scores, where=where, extra=extra)
+        yield ManifestRow(utt, text, hyp, scores, where=where, extra=extra)
 
 
 def find_words(tree: Mapping) -> list | None:
