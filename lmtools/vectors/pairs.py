@@ -230,7 +230,9 @@ def names_columns(*names: str):
 
 
 def is_stsb(path: Path, first: str) -> bool:
-    return not is_tsv(path, first) and find_columns(path)[1] is not None
+    if path.is_dir() or is_tsv(path, first):
+        return False
+    return find_columns(path)[1] is not None
 
 
 def is_tsv(path: Path, first: str) -> bool:
