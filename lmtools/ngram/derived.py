@@ -119,11 +119,8 @@ def mix(
             ours = tokeniser(subword, closed=sources[0].unknown != SYMBOLS[0])
             sentences = TokenisedText(texts, split_words if foreign else ours)
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
-            words = [" ".join(words) for words in sentences]
-            counts = sum(row.count(unknown) for row in rows), sum(map(len, rows))
-            known = [word for word, number in ids.items() if number != unknown]
-            places = " and ".join(map(str, texts)), *counts, " and ".join(map(str, lms))
-            warn_unknown(*places, texts=words, known=frozenset(known).__contains__)
+            known = frozenset(word for word, number in ids.items() if number != unknown)
+            warn_of_text(texts, lms, sentences, known)
             probs = interpolation.token_probabilities(models, rows)
             possible = probs[:, probs.max(0) > 0]
             with np.errstate(divide="ignore"):
@@ -135,6 +132,14 @@ def mix(
         ]
         description = write(directory, model, ids, describe(sources, "mixture"), program=program)
         return describe_directory(directory, description, subword, foreign, mixture=parts), weights
+
+
+def warn_of_text(texts: Sequence, lms: Sequence, sentences, known: frozenset[str]) -> None:
+    """Say where the models of a mixture know hardly a word of the text that it is tuned on."""
+    words = [word for sentence in sentences for word in sentence]
+    counts = sum(word not in known for word in words), len(words)
+    models, places = (" and ".join(map(str, names)) for names in (lms, texts))
+    warn_unknown(places, *counts, models, texts=[" ".join(words)], known=known.__contains__)
 
 
 def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, list[int]]:
