@@ -168,7 +168,7 @@ class Whisper:
         """
         beam = self.options.beam
         result = self.generate([prompt], encoded, tokenizer, beam)[0]
-        answer, marks = find_answer(self, result, encoded, prompt, tokenizer)
+        answer, marks = find_answer(self, result, encoded, prompt, tokenizer=tokenizer)
         no_speech, found = result.no_speech_prob, list_candidates(answer, tokenizer)[:1]
         if is_silent(marks) or not found[0].text.strip():
             silence = Candidate("", math.log(max(no_speech, LEAST)), 0)

@@ -104,66 +104,67 @@ def decode_recording(
     """
     options = options or model.options
     spoken = SpokenSound(blocks, options.vad)
-    at, told, language, loudest = 0, [], options.language, -np.inf
-    if state is not None:
-        at, told, language = state["at"], list(state["told"]), state["language"]
-        loudest = state["loudest"]
-    elif not isinstance(blocks, Iterator):
-        loudest = find_loudest(model, spoken)
+    if state is None:
+        told = model.make_tokenizer("en", None).encode(" " + prompt.strip()) if prompt else []
+        loudest = -np.inf if isinstance(blocks, Iterator) else find_loudest(model, spoken)
+        state = {"at": 0, "told": told, "language": options.language, "loudest": loudest}
     sound = Sound(spoken, LONGEST * model.rate)
-    sound.skip(at * HOP)
+    sound.skip(state["at"] * HOP)
     while len(samples := sound.peek()) >= HOP:
         features = model.find_features(samples, sound.before)
-        steps, loudest = features.shape[1], max(loudest, float(features.max()))
-        encoded = model.encode_features(features, loudest)
-        tokenizer = model.make_tokenizer(language, encoded)
-        if at == 0 and prompt:
-            told = tokenizer.encode(" " + prompt.strip())
-        language = tokenizer.language_code
-        asked = model.model.get_prompt(tokenizer, told[-CONTEXT:])
-        tokens, others, marks = search(
-            model, encoded, asked, tokenizer, beam=options.window, seed=at
+        search, segments, marks, after = hear_window(
+            model, features, options, state, time=spoken.time
         )
-        if tokens and (heard := model.hear_languages(encoded)):
-            marks["language_prob"] = heard.get(language, 0.0)
-        parts, ahead = cut_tokens(tokens, steps, tokenizer)
-        found = WindowSearch(
-            model, tokenizer, encoded,
-            prompt=asked, tokens=tokens, parts=parts, at=at, steps=steps, time=spoken.time,
-        )  # fmt: skip
-        segments = find_segments(found, others, marks["no_speech_prob"], options.depth)
-        told = [*told, *(t for part in found.parts for t in tokens[part.begin : part.stop])]
-        if marks["temperature"] > FORGET:
-            told = []
-        told, at = told[-CONTEXT:], at + ahead
-        sound.skip(ahead * HOP)
+        start, end = (one["at"] * HOP / model.rate for one in (state, after))
+        sound.skip((after["at"] - state["at"]) * HOP)
         rest = len(sound.peek()) >= HOP
-        after = {"at": at, "told": told, "language": language, "loudest": loudest}
         yield Window(
-            start=spoken.time((at - ahead) * HOP / model.rate),
-            end=spoken.time(at * HOP / model.rate, end=True) if rest else spoken.total / model.rate,
+            start=spoken.time(start),
+            end=spoken.time(end, end=True) if rest else spoken.total / model.rate,
             segments=segments,
             marks=marks,
-            language=language,
+            language=after["language"],
             state=after if rest else None,
-            search=found,
+            search=search,
             samples=samples,
         )
-    if not at:  # nobody speaks
-        end = spoken.total / model.rate
-        yield Window(0.0, end, [], dict(SILENT), language, state=None)
+        state = after
+    if not state["at"]:  # nobody speaks
+        end, language = spoken.total / model.rate, state["language"]
+        yield Window(0.0, end, [], dict(SILENT), language=language, state=None)
 
 
-def search(model: Whisper, encoded, prompt: list[int], tokenizer, beam: int, seed: int):
-    """Return the tokens of a window, none where it is silent, those of other hypotheses of its
-    search, and its marks.
+def hear_window(
+    model: Whisper, features: np.ndarray, options: WhisperOptions, state: Mapping, time
+) -> tuple[WindowSearch, list[SpokenSegment], dict[str, float], dict]:
+    """Return the search of the window that begins at `state`, its segments and marks, and the state
+    where the next one begins.
     """
-    result = model.generate([prompt], encoded, tokenizer, beam)[0]
-    answer, marks = find_answer(model, result, encoded, prompt, tokenizer, seed=seed)
-    if is_silent(marks):
-        return [], [], marks
+    steps, loudest = features.shape[1], max(state["loudest"], float(features.max()))
+    encoded = model.encode_features(features, loudest)
+    tokenizer = model.make_tokenizer(state["language"], encoded)
+    language = tokenizer.language_code
+    asked = model.model.get_prompt(tokenizer, list(state["told"])[-CONTEXT:])
+    result = model.generate([asked], encoded, tokenizer, options.window)[0]
+    answer, marks = find_answer(
+        model, result, encoded, asked, tokenizer=tokenizer, seed=state["at"]
+    )
     own, *others = map(list, answer.sequences_ids)
-    return own, others if answer is result else [], marks
+    if is_silent(marks):
+        own, others = [], []
+    elif heard := model.hear_languages(encoded):
+        marks["language_prob"] = heard.get(language, 0.0)
+    parts, ahead = cut_tokens(own, steps, tokenizer)
+    search = WindowSearch(
+        model, tokenizer, encoded,
+        prompt=asked, tokens=own, parts=parts, at=state["at"], steps=steps, time=time,
+    )  # fmt: skip
+    others = others if answer is result else []
+    segments = find_segments(search, others, marks["no_speech_prob"], options.depth)
+    told = [*state["told"], *(t for part in search.parts for t in own[part.begin : part.stop])]
+    told = [] if marks["temperature"] > FORGET else told[-CONTEXT:]
+    after = {"at": state["at"] + ahead, "told": told, "language": language, "loudest": loudest}
+    return search, segments, marks, after
 
 
 @dataclass(frozen=True)

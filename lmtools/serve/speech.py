@@ -113,7 +113,7 @@ class Speech:
             recording, form_of_answer, wanted = read_form(form)
             if recording.stream:
                 events = self.tell(recording, request.receive, files.pop_all())
-                return Events(await anext(events), events)
+                return EventStream(await anext(events), events)
             transcript = await self.ask(recording, request.receive)
         told = {FALLBACK: transcript.fallback, DOUBTS: "; ".join(transcript.doubts)}
         headers = {name: ascii(one_line(UserError(x)))[1:-1] for name, x in told.items() if x}
@@ -160,7 +160,7 @@ class Speech:
         return answer_json(self.describe(name))
 
 
-class Events(Response):
+class EventStream(Response):
     """An answer of server-sent events, the `first` of which is there."""
 
     media_type = "text/event-stream"

@@ -30,7 +30,8 @@ FOREIGN = """of other programs: --nnodes --rdzv-backend --rdzv-id --rdzv-endpoin
     --lm_file --lm_weight --asr_train_config --help --asr_model_file --output_dir
     --data_path_and_name_and_type --normalize --unnormalized --only --acoustic-scale --medium
     --skip_symbols --output_nbest --result --nbest-size --output-type --output_format
-    --output-json --no-spm-decode --rm --gpus --build-arg --sshlogin --workdir --partition"""
+    --output-json --no-spm-decode --rm --gpus --build-arg --sshlogin --workdir --partition
+    --local-dir"""
 HOMES = {"lmtools", "tests", "utils", "egs", "conf", "benchmarks", "docs", "local", "figures"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
