@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, starmap
 
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.doctor.inputs import profile_rows, read_words, share
@@ -63,25 +63,22 @@ def choose_writing(
     }
     bare = next((side.language for side in map(find_spacing, texts.values()) if side.bare), None)
     metric, letters = describe_letters(bare)
-    sides = (profile_rows(name, "", [("", one) for one in some]) for name, some in texts.items())
-    hyps, refs, lines = sides
+    rows = ((name, "", [("", one) for one in some]) for name, some in texts.items())
+    hyps, refs, lines = starmap(profile_rows, rows)
     if normaliser == "none":
         return Writing("", "none", f"as it is (--normaliser none){letters}", metric)
     pairs = [(n.hyps[0].text, n.ref) for n in nbests if n.hyps and n.ref is not None]
     trial = Trial(pairs, others=[texts["text"], *[texts["hypotheses"]] * (not pairs)])
     both = name_both(trial.casing)
     singly = convert_options([trial.casing, PUNCTUATION]).removeprefix("lmtools convert ")
-    names = choose_remedies(trial, hyps, refs) if refs.lines else []
-    names = [name for name in names if name not in UNIFIERS or not UNIFIERS[name].folds]
-    names = names if trial.rate() - trial.rate(names) >= GAIN else []  # else as users count it
+    names = list_rewritings(trial, hyps, refs) if refs.lines else []
     lists = convert_options(names).removeprefix("lmtools convert").strip()
     lists = lists.replace(singly, f"--normaliser {normaliser or both}")
     if lm:
-        option = explain_unknown(nbests, names, lm)
-        same = option.removeprefix("--normaliser none ") if both in lists else option
-        lists = f"{lists} {same}".strip()
-    if lines.lines and not normaliser:
-        normaliser = name_normaliser(hyps, lines, names, trial.casing)
+        same = explain_unknown(nbests, names, lm)
+        lists = f"{lists} {same.removeprefix('--normaliser none ' * (both in lists))}".strip()
+    if lines.lines:
+        normaliser = normaliser or name_normaliser(hyps, lines, names, trial.casing)
     if lines.lines and bare:
         normaliser = replace(parse_normaliser(normaliser or "none"), letters="split").spec
     told = describe(side for side in (hyps, refs, lines) if side.lines)
@@ -90,6 +87,13 @@ def choose_writing(
     if lines.lines and normaliser:
         told += f"; the LM reads text and hypotheses by --normaliser {normaliser}"
     return Writing(lists, normaliser, told + letters, metric)
+
+
+def list_rewritings(trial: Trial, hyps: Profile, refs: Profile) -> list[str]:
+    """Return what is rewritten: no word becomes another, and errors fall, as users count them."""
+    names = choose_remedies(trial, hyps, refs)
+    names = [name for name in names if name not in UNIFIERS or not UNIFIERS[name].folds]
+    return names if trial.rate() - trial.rate(names) >= GAIN else []
 
 
 def describe_letters(language: str | None) -> tuple[str, str]:
