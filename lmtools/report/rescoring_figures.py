@@ -215,7 +215,7 @@ def scale_pictures(experiment: Experiment) -> Iterator[Picture]:
             "scale",
             f"{experiment.lists.metric_label} {SCALE}{missing}",
             f"Flat regions of the scale: {flat}.",
-            partial(draw_scale, experiment, curves, weights, parts),
+            partial(draw_scale, experiment, curves, weights, parts=parts),
         )
 
 
@@ -234,7 +234,7 @@ def feature(system: SystemParts) -> str | None:
 
 
 def draw_scale(
-    experiment: Experiment, curves: Mapping, weights: Weights, parts: bool, theme: Theme
+    experiment: Experiment, curves: Mapping, weights: Weights, theme: Theme, *, parts: bool
 ) -> Figure:
     """Draw steps over scales, or `parts`, a mark at the chosen one and a bar of its flat region."""
     x = "scale of the language model (first pass: 1)"

@@ -134,7 +134,7 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
         name: abs(weight) * spread(own.column(name), own.valid) for name, weight in weights.items()
     }
     given = {"form": options.form, "objective": options.objective}
-    given |= doubts_of(own, weights, parts, statistics, options)
+    given |= doubts_of(own, weights, parts, statistics, options=options)
     if options.rescales(features) and "runaway" in given:
         given["unit"] = max(parts, key=parts.__getitem__)
         weights = divide_weights(weights, parts, given["unit"])
