@@ -17,16 +17,15 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.scores import read_column_file
-from lmtools.text.scripts import split_units
+from lmtools.text.scripts import find_spacing, split_units
 from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
-# The lengths of a hypothesis that may be features: words, or letters of scripts without blanks
-# between words; characters as the metric CER counts them, one
-# space between words.
-LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
-    "words": lambda hyp: len(split_units(hyp.text)),
-    "characters": lambda hyp: len(words(hyp)),
-    "log-words": lambda hyp: math.log1p(len(split_units(hyp.text))),
+# The lengths of a hypothesis that may be features, by what cuts its text into words; characters as
+# the metric CER counts them, one space between words.
+LENGTHS: dict[str, Callable[[Hypothesis, Callable[[str], list[str]]], float]] = {
+    "words": lambda hyp, split: len(split(hyp.text)),
+    "characters": lambda hyp, split: len(words(hyp)),
+    "log-words": lambda hyp, split: math.log1p(len(split(hyp.text))),
 }
 # The score of lists with new hypotheses of `lmtools network substitute`: minus the share of letters
 # that differ from what the first pass has, 0 of its own hypotheses.
@@ -35,7 +34,7 @@ NEAR = "near"
 # list are divided then, from the list and the tokens of its hypotheses.
 MEANS: dict[str, Callable[[NBest, Sequence[float]], Sequence[float]]] = {
     "/token": lambda nbest, tokens: tokens,
-    "/word": lambda nbest, tokens: [LENGTHS["words"](hyp) for hyp in nbest.hyps],
+    "/word": lambda nbest, tokens: [*measure_lengths([nbest], "words")[0]],
 }
 # The feature of weight 1 is the first of these: the acoustic score, a total, the place in the list.
 REFERENCES = ("am", "score", "rank")
@@ -208,12 +207,17 @@ def gather(
     table |= columns
     if "rank" in derived and "rank" not in table:
         table["rank"] = ranks(nbests)
-    table |= {
-        name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests]
-        for name in derived
-        if name not in table
-    }
+    table |= {name: measure_lengths(nbests, name) for name in derived if name not in table}
     return assemble(nbests, table, source)
+
+
+def measure_lengths(nbests: Sequence[NBest], name: str) -> list[list[float]]:
+    """Return one of LENGTHS of each hypothesis. Letters count as words where the lists as a whole
+    are of a script without blanks between words; a few such hypotheses among others do not.
+    """
+    texts = (hyp.text for nbest in nbests for hyp in nbest.hyps)
+    split = split_units if find_spacing(texts).language else str.split
+    return [[LENGTHS[name](hyp, split) for hyp in nbest.hyps] for nbest in nbests]
 
 
 def components(nbests: Sequence[NBest], source) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import Finite, fit
-from lmtools.rescoring.features import LENGTHS, Features, ScoreColumns, combine
+from lmtools.rescoring.features import Features, ScoreColumns, combine, measure_lengths
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
@@ -179,10 +179,7 @@ def predictors(
 ) -> tuple[list[str], np.ndarray]:
     """Return the names of known quantities of hypotheses, and their values, the tokens last."""
     lengths = [name for name in TEXT if name not in known.names]
-    values = [
-        pad([[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests], known)
-        for name in lengths
-    ]
+    values = [pad(measure_lengths(nbests, name), known) for name in lengths]
     return [*known.names, *lengths], np.stack([*known.values, *values, tokens])
 
 
