@@ -9,6 +9,7 @@ from unit.report.conftest import collect_rescoring, titled
 from lmtools.evaluate.significance import flip_signs, holm
 from lmtools.formats import kaldi_text
 from lmtools.report.main_tables import main_table, main_tables
+from lmtools.report.rescoring_tables import ppl_tables
 from lmtools.report.rows import rows_of_set
 from lmtools.report.style import load_style
 from lmtools.report.table import probability
@@ -34,6 +35,16 @@ def test_systems_are_compared_with_the_tuned_first_pass(report):
     assert shown["T-TA"] == probability(found) != "-"
     assert {shown[name] for name in ("first pass", "oracle", "tuned without LM")} == {"-"}
     assert any("with tuned weights and no LM" in note for note in table.notes)
+
+
+def test_a_note_on_pseudo_perplexities_stands_where_there_are_some(exp):
+    for kept in ({"causal", "tta"}, {"causal"}):
+        report = collect_rescoring(exp, command="lmtools report exp")
+        for key in [key for key in report.ppl if key[0] not in kept]:
+            del report.ppl[key]
+        (table,) = ppl_tables(report)
+        told = any("A pseudo-perplexity sees" in note for note in table.notes)
+        assert told == ("tta" in kept)
 
 
 def test_whole_groups_and_what_was_planned(exp, tmp_path):
