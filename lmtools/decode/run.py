@@ -25,7 +25,7 @@ REMEDY = "give fewer processes (a lower --nj), or fetch the model again"
 FAILED = ".failed"  # what follows the name of the lists in the name of their report
 # the same of what is said of segments: Kaldi's files, and the windows they were heard in
 SEGMENTS, SESSIONS, WINDOWS = ".segments", ".utt2session", ".windows.jsonl"
-SILENCE = ("am", "avg", "nospeech", "length")  # scores of a text that nobody said
+SILENCE = {"am": 0.0, "avg": 0.0, "nospeech": 1.0, "length": 0.0}  # scores where nobody speaks
 DIGITS = 4  # of marks
 
 
@@ -263,8 +263,7 @@ def cut_recording(utt: str, windows: Iterable, seconds: float) -> tuple[list[NBe
         line = {"session": utt, "start": window.start, "end": window.end, **marks}
         lines.append(json.dumps({**line, "segments": len(window.segments)}))
     if not segments:
-        silence = dict.fromkeys(SILENCE, 0.0)
-        segments = [(0.0, seconds, [Hypothesis("", silence)])]
+        segments = [(0.0, seconds, [Hypothesis("", SILENCE)])]
     lists = []
     for number, (start, end, hyps) in enumerate(segments, 1):
         extra = describe_part(utt, start, end)

@@ -127,8 +127,8 @@ def find_answer(model, result, encoded, prompt: list[int], tokenizer, seed: int 
     if is_silent(again) or not failed(again):
         return sample, again
     # the more probable, of those that do not repeat themselves if there are any
-    pairs = (result, marks), (sample, again)
-    return max(pairs, key=lambda pair: (not loops(pair[1]), pair[1]["avg_logprob"]))
+    rank = [(one["compression_ratio"] <= REPEATED, one["avg_logprob"]) for one in (marks, again)]
+    return (sample, again) if rank[1] > rank[0] else (result, marks)
 
 
 def mark(result, tokenizer) -> dict[str, float]:
@@ -151,16 +151,12 @@ def compress(text: str) -> float:
     return get_compression_ratio(text.strip()) if text.strip() else 0.0
 
 
-def loops(marks: Mapping[str, float]) -> bool:
-    return marks["compression_ratio"] > REPEATED
-
-
 def is_silent(marks: Mapping[str, float]) -> bool:
     return marks["no_speech_prob"] > NO_SPEECH and marks["avg_logprob"] <= LOG_PROB
 
 
 def failed(marks: Mapping[str, float]) -> bool:
-    return loops(marks) or marks["avg_logprob"] < LOG_PROB
+    return marks["compression_ratio"] > REPEATED or marks["avg_logprob"] < LOG_PROB
 
 
 def find_suppressed(tokenizer) -> list[int]:

@@ -112,23 +112,12 @@ def decode_recording(
     sound.skip(state["at"] * HOP)
     while len(samples := sound.peek()) >= HOP:
         features = model.find_features(samples, sound.before)
-        search, segments, marks, after = hear_window(
-            model, features, options, state, time=spoken.time
-        )
-        start, end = (one["at"] * HOP / model.rate for one in (state, after))
-        sound.skip((after["at"] - state["at"]) * HOP)
-        rest = len(sound.peek()) >= HOP
-        yield Window(
-            start=spoken.time(start),
-            end=spoken.time(end, end=True) if rest else spoken.total / model.rate,
-            segments=segments,
-            marks=marks,
-            language=after["language"],
-            state=after if rest else None,
-            search=search,
-            samples=samples,
-        )
-        state = after
+        window = hear_window(model, features, options, state, time=spoken.time)
+        sound.skip((window.state["at"] - state["at"]) * HOP)
+        state, window.samples = window.state, samples
+        if len(sound.peek()) < HOP:
+            window.end, window.state = spoken.total / model.rate, None
+        yield window
     if not state["at"]:  # nobody speaks
         end, language = spoken.total / model.rate, state["language"]
         yield Window(0.0, end, [], dict(SILENT), language=language, state=None)
@@ -136,10 +125,8 @@ def decode_recording(
 
 def hear_window(
     model: Whisper, features: np.ndarray, options: WhisperOptions, state: Mapping, time
-) -> tuple[WindowSearch, list[SpokenSegment], dict[str, float], dict]:
-    """Return the search of the window that begins at `state`, its segments and marks, and the state
-    where the next one begins.
-    """
+) -> Window:
+    """Return the window of these features, which begins at `state`."""
     steps, loudest = features.shape[1], max(state["loudest"], float(features.max()))
     encoded = model.encode_features(features, loudest)
     tokenizer = model.make_tokenizer(state["language"], encoded)
@@ -164,7 +151,9 @@ def hear_window(
     told = [*state["told"], *(t for part in search.parts for t in own[part.begin : part.stop])]
     told = [] if marks["temperature"] > FORGET else told[-CONTEXT:]
     after = {"at": state["at"] + ahead, "told": told, "language": language, "loudest": loudest}
-    return search, segments, marks, after
+    start, end = (one["at"] * HOP / model.rate for one in (state, after))
+    times = time(start), time(end, end=True)
+    return Window(*times, segments, marks, language=language, state=after, search=search)
 
 
 @dataclass(frozen=True)

@@ -61,18 +61,18 @@ class Transcript:
         """
         marks = [segment.marks for segment in self.segments]
         shares = [one["language_prob"] for one in marks if "language_prob" in one]
-        if shares and sum(shares) / len(shares) < FOREIGN:
-            share = f"probability {sum(shares) / len(shares):.2f}"
-            cause = f"it does not sound like the language {self.language} ({share})"
+        if shares and (mean := sum(shares) / len(shares)) < FOREIGN:
+            cause = f"it does not sound like the language {self.language} (probability {mean:.2f})"
             return [f"{cause}; give the right one, or auto"]
-        doubtful = [place for place, one in enumerate(marks) if is_doubtful(one)]
-        if not doubtful:
-            return []
-        at = clock(self.segments[doubtful[0]].start, ".")
-        return [
-            f"{len(doubtful)} of {len(marks)} segments may be no speech, the first at {at}; listen"
-            " to them, or leave them out"
+        beyond = {"no_speech_prob": NO_SPEECH, "compression_ratio": REPEATED}
+        doubtful = [
+            clock(segment.start, ".")
+            for segment, one in zip(self.segments, marks, strict=True)
+            if one.get("avg_logprob", 0.0) < LOG_PROB
+            or any(one.get(name, 0.0) > most for name, most in beyond.items())
         ]
+        cause = f"{len(doubtful)} of {len(marks)} segments may be no speech, the first at"
+        return [f"{cause} {at}; listen to them, or leave them out" for at in doubtful[:1]]
 
     def write(self, fmt: str) -> str:
         """Return the content of a file of a format: txt, srt, vtt, tsv, json, verbose_json or
@@ -81,14 +81,6 @@ class Transcript:
         if fmt not in WRITERS:
             raise UserError(f"{fmt}: no format of a transcript; give {', '.join(WRITERS)}")
         return WRITERS[fmt](self)
-
-
-def is_doubtful(marks: dict[str, float]) -> bool:
-    return (
-        marks.get("no_speech_prob", 0.0) > NO_SPEECH
-        or marks.get("avg_logprob", 0.0) < LOG_PROB
-        or marks.get("compression_ratio", 0.0) > REPEATED
-    )
 
 
 def write_txt(transcript: Transcript) -> str:
