@@ -19,7 +19,6 @@ from lmtools.base.grammar import check_kind, check_path, check_text, check_whole
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
-from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.defaults import is_default, load_weights
 from lmtools.rescoring.features import LENGTHS, ScoreColumns, summed
 from lmtools.rescoring.weights import Weights
@@ -27,7 +26,6 @@ from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.base import count_tokens
 from lmtools.score.lists import WRITTEN, doubt_scored, hypothesis_texts
-from lmtools.score.prompts import FIRST, ContextScorer
 from lmtools.score.texts import TextScores, score_all
 from lmtools.types import NBest, ScoreTable
 
@@ -75,27 +73,18 @@ class LM:
         return type(self), (self.given, self.computing)
 
     @in_keywords()
-    def score(
-        self,
-        texts: Sequence[str],
-        sources: Sequence[str] | None = None,
-        contexts: Sequence[str] | None = None,
-    ) -> np.ndarray:
+    def score(self, texts: Sequence[str], sources: Sequence[str] | None = None) -> np.ndarray:
         """Return the log-probability of each text with the end of sentence, in nats, float64
         (texts,); of a translation model given what the text translates, one of `sources` a text.
-        With `contexts`, one a text, what was said before is read, and has no score.
 
         Equal texts get equal scores; texts are computed in batches, so give as many at once as
         there are. UserError where either a translation model or sources are without the other.
         """
         self.check_sources(sources is not None)
         texts = list_texts(texts, "texts")
-        scorer = self.live
-        if contexts is not None:
-            texts, scorer = pair_texts(contexts, texts, "contexts"), ContextScorer(self.scorer)
-        elif sources is not None:
-            texts, scorer = pair_texts(sources, texts, "sources"), self.scorer
-        return score_texts(texts, scorer, self.computing).log_prob
+        if sources is None:
+            return score_texts(texts, self.live, self.computing).log_prob
+        return score_texts(pair_texts(sources, texts), self.scorer, self.computing).log_prob
 
     def check_sources(self, given: bool) -> None:
         """Raise UserError where either a translation model or sources are without the other."""
@@ -157,32 +146,6 @@ class LM:
             counts = int(flat.unknown.sum()), int(flat.tokens.sum()) - len(texts)
             warn(doubt_scored("lists", texts, counts, self.scorer, lists=True))
         return divide_scores(lists, replace(flat, signature={**flat.signature, **more}))
-
-    @in_keywords()
-    def score_in_context(
-        self,
-        lists: Sequence[NBest],
-        tokens: int,
-        origin: str | Weights = FIRST,
-        sessions: str | None = None,
-    ) -> ScoreTable:
-        """Return the scores of every hypothesis behind up to `tokens` tokens of the utterances
-        before its own in its session, which have no score: `score_lists` with a context.
-
-        `origin`: whose words these are: "first", the recogniser's, "ref", the references, or
-        `Weights` of this column, or their path: what they choose, one utterance after the other.
-        `sessions`: Kaldi's segments or utt2spk, or a directory that has one; else what the lists
-        say, or their ids up to the last - or _. UserError for lists that lack what is asked for.
-        """
-        self.check_sources(False)
-        lists, tokens = list_nbests(lists, "lists"), check_whole(tokens, "tokens", 1)
-        if not isinstance(origin, Weights):
-            origin = os.fspath(check_path(origin, "origin"))
-        if sessions is not None:
-            sessions = os.fspath(check_path(sessions, "sessions"))
-        context = SessionContext(tokens, origin, sessions)
-        flat, _ = score_in_context(lists, self.scorer, self.computing, context)
-        return divide_scores(lists, flat)
 
     @overload
     def rescore(self, nbest: NBest, weights: Weights | str) -> NBest: ...
@@ -271,12 +234,12 @@ def set_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def pair_texts(others: Sequence[str], texts: list[str], what: str) -> list[tuple[str, str]]:
-    """Return texts, each with the one beside it; UserError where there are more or fewer."""
-    others = list_texts(others, what)
-    if len(texts) != len(others):
-        raise UserError(f"{len(others)} {what} of {len(texts)} texts; give each its own")
-    return list(zip(others, texts, strict=True))
+def pair_texts(sources: Sequence[str], texts: list[str]) -> list[tuple[str, str]]:
+    """Return texts, each behind its source; UserError where there are more or fewer."""
+    sources = list_texts(sources, "sources")
+    if len(texts) != len(sources):
+        raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
+    return list(zip(sources, texts, strict=True))
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:

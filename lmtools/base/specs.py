@@ -29,7 +29,7 @@ class LMSpec:
     an installed model becomes its place. `more`: the options that a door declares for its kind.
 
     The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
-    target, of a translation model; with `context`, pairs of what was said before and a text.
+    target, of a translation model.
     Without `head` it is asked for states alone, so that a Hugging Face model needs no layer that
     predicts.
     """
@@ -57,8 +57,8 @@ class LMSpec:
     )
     prompt: str | None = option(
         None,
-        "file with text that the model reads before each hypothesis, unscored; {utt}, {best},"
-        " {previous} or a field of the lists stand for what an utterance has; F.jsonl has objects"
+        "file with text that the model reads before each hypothesis, unscored; {utt}, {best} or a"
+        " field of the lists stand for what an utterance has; F.jsonl has objects"
         " with the id and prompt of each utterance",
         path=True,
     )
@@ -70,7 +70,6 @@ class LMSpec:
     )
     pairs: bool = False
     head: bool = True
-    context: bool = False
     more: Any = None
 
     def __post_init__(self):

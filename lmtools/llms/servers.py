@@ -4,7 +4,6 @@ the text, and a run that was killed asks for the rest.
 """
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
@@ -26,7 +25,6 @@ ANSWERS = Kind(
     lambda content: np.frombuffer(content, "<f8"),
 )
 BATCH = 8  # times the texts that are asked at a time: texts that go through together
-LETTERS = 3  # of a token, as a guess
 ORDERED = (
     ("The cat sat on the mat and looked out of the window.", (5, 3, 10, 0, 8, 1, 7, 4, 9, 2, 6)),
     ("She asked him what time the train would leave.", (6, 2, 8, 4, 0, 7, 3, 5, 1)),
@@ -142,9 +140,6 @@ class ServerScorer(Scorer):
         known = self.cache.get(sentences)
         self.lengths |= {sentences[place]: len(values) for place, values in known.items()}
         return known
-
-    def count_tokens(self, text):
-        return math.ceil(len(text) / LETTERS)
 
     def cost(self, sentence):
         return 1

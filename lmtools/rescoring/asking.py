@@ -1,10 +1,7 @@
-"""Choosing that asks a language model on its way: lazily, only for the hypotheses that may still
-win, or utterance after utterance, each behind what was chosen before it in its session.
-"""
+"""Choosing that asks a language model on its way: only for the hypotheses that may still win."""
 
 import contextlib
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -16,8 +13,6 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.nbest import reference
-from lmtools.formats.lists import find_sessions
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import LENGTHS, ScoreColumns, best, combine, find_divisors, gather
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
@@ -25,20 +20,8 @@ from lmtools.rescoring.lists import check, check_signatures, keep_silence
 from lmtools.rescoring.tuning import padded_statistics
 from lmtools.rescoring.weights import Weights, find_useless
 from lmtools.score import load, score_texts
-from lmtools.score.base import Scorer
-from lmtools.score.cache import Cache
 from lmtools.score.lists import doubt_scored
-from lmtools.score.prompts import (
-    CONTEXT,
-    FIRST,
-    ORIGIN,
-    REF,
-    RESCORED,
-    ContextScorer,
-    History,
-    list_contexts,
-)
-from lmtools.score.texts import TextScores, count_scored, open_cache
+from lmtools.score.texts import count_scored, open_cache
 from lmtools.types import NBest
 
 
@@ -150,116 +133,3 @@ def measure_choice(chosen: Sequence[NBest], metric: str) -> float | None:
         return None
     statistics = padded_statistics(chosen, metric, "lists")
     return float(METRICS[metric].score(statistics[:, 0].sum(0)))
-
-
-@dataclass(frozen=True)
-class SessionContext:
-    """What is read before an utterance: up to `tokens` of those before it in its session
-    (`find_sessions`). `origin`: `first` (the recogniser's words), `ref`, or the path of weights,
-    which choose one utterance after the other.
-    """
-
-    tokens: int
-    origin: str | Weights = FIRST
-    sessions: str | None = None
-
-    @property
-    def signature(self) -> dict[str, str]:
-        known = self.origin if self.origin in (FIRST, REF) else RESCORED
-        return {CONTEXT: f"{self.tokens} tokens", ORIGIN: known}
-
-
-def score_in_context(
-    nbests: Sequence[NBest], model: Scorer, computing: Computing, context: SessionContext
-) -> tuple[TextScores, int]:
-    """Return the scores of all hypotheses by a model, list by list, and the number of sessions. By
-    weights, sessions go on side by side, an utterance at a time. What a killed run computed is in
-    the cache.
-    """
-    sessions = find_sessions(nbests, context.sessions)
-    scorer = model if isinstance(model, ContextScorer) else ContextScorer(model)
-    with contextlib.closing(open_cache(scorer, computing)) as cache:
-        if context.origin in (FIRST, REF):
-            if context.origin == FIRST:
-                texts = [nbest.hyps[0].text if nbest.hyps else "" for nbest in nbests]
-            else:
-                refs = map(reference, nbests)
-                texts = [ref if isinstance(ref, str) else ref[0] for ref in refs]
-            contexts = list_contexts(texts, sessions, scorer, context.tokens)
-            pairs = pair_contexts(nbests, contexts, scorer)
-            scores = score_texts(pairs, scorer, computing, cache)
-        else:
-            choose = read_chooser(nbests, context.origin)
-            histories = [History(scorer, context.tokens) for _ in sessions]
-            opened = scorer, computing, cache
-            scores = score_in_order(nbests, sessions, histories, opened, choose=choose)
-    return replace(scores, signature={**scores.signature, **context.signature}), len(sessions)
-
-
-def pair_contexts(
-    nbests: Sequence[NBest], contexts: Sequence[str], scorer: ContextScorer
-) -> list[tuple[str, str]]:
-    """Return (what the scorer reads first, text) of each hypothesis."""
-    pairs = []
-    for nbest, before in zip(nbests, contexts, strict=True):
-        read = scorer.read_before(nbest, before)
-        pairs += [(read, hyp.text) for hyp in nbest.hyps]
-    return pairs
-
-
-Chooser = Callable[[int, np.ndarray, np.ndarray], int]
-
-
-def read_chooser(nbests: Sequence[NBest], given: str | Weights) -> Chooser:
-    """Return what chooses a hypothesis of a list, given (place of the list, its log-probabilities,
-    tokens), by weights, or those in a file, of which the model is the one column that lists lack.
-    """
-    path = "the weights" if isinstance(given, Weights) else given
-    weights = given if isinstance(given, Weights) else Weights.load(given)
-    known = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-    scored = [name for name in weights.features if name in weights.signatures]
-    lacking = [name for name in scored if name not in known]
-    if len(lacking) != 1:
-        raise UserError(
-            f"{path}: has weights of {', '.join(weights.features)}; all columns but that of the"
-            f" model have to be in the lists, and {', '.join(lacking) or 'none'} is missing there"
-        )
-    name = lacking[0]
-    refuse_unfit(weights, name, nbests, path)
-    others = gather_others(nbests, ScoreColumns({}, {}, {}, {}), weights, name, source=path)
-    rest = combine([weights.features[other] for other in others.names], others.values)
-
-    def choose(place: int, log_prob: np.ndarray, tokens: np.ndarray) -> int:
-        divisors = find_divisors(name, nbests[place], tokens)
-        total = rest[place, : len(log_prob)] + weights.features[name] * log_prob / divisors
-        return int(best(total[None], np.ones((1, len(total)), dtype=bool))[0])
-
-    return choose
-
-
-def score_in_order(
-    nbests: Sequence[NBest],
-    sessions: Sequence[Sequence[int]],
-    histories: Sequence[History],
-    model: tuple[ContextScorer, Computing, Cache],
-    choose: Chooser,
-) -> TextScores:
-    """Return the scores of all hypotheses, each list behind what was chosen before it."""
-    scorer, computing, cache = model
-    bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in nbests)])
-    columns = np.zeros(bounds[-1]), np.zeros(bounds[-1], np.int64), np.zeros(bounds[-1], np.int64)
-    for turn in itertools.zip_longest(*sessions):
-        pairs = zip(turn, histories, strict=True)
-        here = [(place, history) for place, history in pairs if place is not None]
-        lists = [nbests[place] for place, _ in here]
-        texts = pair_contexts(lists, [history.context() for _, history in here], scorer)
-        scores, begin = score_texts(texts, scorer, computing, cache), 0
-        for (place, history), nbest in zip(here, lists, strict=True):
-            rows, own = slice(*bounds[place : place + 2]), slice(begin, begin + len(nbest.hyps))
-            begin = own.stop
-            for column, name in zip(columns, ("log_prob", "tokens", "unknown"), strict=True):
-                column[rows] = getattr(scores, name)[own]
-            if nbest.hyps:
-                chosen = choose(place, scores.log_prob[own], scores.tokens[own])
-                history.add(nbest.hyps[chosen].text)
-    return TextScores(*columns, kind=scorer.kind, signature=scorer.signature)

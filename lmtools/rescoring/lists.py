@@ -158,8 +158,6 @@ def warn_unseen(signatures: Mapping[str, Mapping], places: Mapping) -> list[str]
 
 # Keys of a signature that change the rounding of scores at most.
 ROUNDING = frozenset({*NUMERICS, "engine", "levels", "version"})
-# Keys whose change is said, and no error: whose words a context has
-SAID = frozenset({"context_from"})
 VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
@@ -253,7 +251,7 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
 
 def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
     """Return whether two differing values mean other scores, not rounding or a version."""
-    return key not in ROUNDING | SAID and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
+    return key not in ROUNDING and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
         "", str(given.get(key))
     )
 

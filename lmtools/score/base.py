@@ -85,10 +85,6 @@ class Scorer:
         joined = self.prepare([f"{before} {text}".strip() for before, text in pairs])
         return [(counts[before], s) for (before, _), s in zip(pairs, joined, strict=True)]
 
-    def count_tokens(self, text: str) -> int:
-        """Return the tokens that a text takes of a context."""
-        return len(self.unknown(self.prepare([text])[0]))
-
     def write(self, text: str) -> str:
         """Return a text as a model that reads all `forms` reads it."""
         text = self.normalise(text)

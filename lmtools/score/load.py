@@ -58,10 +58,6 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
         from lmtools.score.prompts import Prompts, PromptScorer
 
         scorer = PromptScorer(scorer, Prompts.read(spec.prompt))
-    elif spec.context:
-        from lmtools.score.prompts import ContextScorer
-
-        scorer = ContextScorer(scorer)
     scorer.reload = partial(load, spec, computing)
     return scorer
 

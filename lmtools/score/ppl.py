@@ -1,7 +1,6 @@
 """Perplexity of texts, with the rules by which it is counted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.prompts import CONTEXT, list_contexts
 from lmtools.score.texts import (
     TextScores,
     count_scored,
@@ -33,7 +31,6 @@ AS_KENLM = "blanks, tabs, CR and NUL alone, as KenLM has it"
 TWO_WAY = "two-way"  # how kinds of scorers begin that read words from both sides
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
 SAMPLE = 300
-READ = "a line is read behind the lines before it"
 MIXED = "log p is that of the weighted mean of the models' probabilities, {} by {}"
 BOTH = (
     "log p is the mean of that from the left, with the end of sentence, and that from the right,"
@@ -41,7 +38,7 @@ BOTH = (
 )
 
 
-def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context: int = 0) -> dict:
+def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing) -> dict:
     """Return perplexities of `texts` (one a sentence, at least one) under stated rules. What
     the normaliser empties does not count.
 
@@ -50,17 +47,11 @@ def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context
     p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of ours `criterion`, and
     `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores,
     of a sample of the texts; how far it is from a constant is what scores without normalisation get
-    wrong. With `context` the texts follow each other, and a model reads up to so many tokens of
-    those before each.
+    wrong.
     """
-    scorer = load(replace(spec, context=bool(context)), computing)
+    scorer = load(spec, computing)
     texts = keep_worded(texts, scorer)
-    if context:
-        before = list_contexts(texts, [range(len(texts))], scorer, context)
-        scores = score_texts(list(zip(before, texts, strict=True)), scorer, computing)
-        scores.signature[CONTEXT] = f"{context} tokens"
-    else:
-        scores = score_texts(texts, scorer, computing)
+    scores = score_texts(texts, scorer, computing)
     more = {}
     if scorer.criterion:
         more["criterion"] = scorer.criterion
@@ -70,9 +61,8 @@ def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context
     return {
         "lm": spec.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
-        **({} if context else leave_out_unknown(texts, scorer, scores)),
-        "rules": rules + (f"; {READ}" if context else ""),
-        "signature": scores.signature, **more,
+        **leave_out_unknown(texts, scorer, scores),
+        "rules": rules, "signature": scores.signature, **more,
     }  # fmt: skip
 
 

@@ -1,23 +1,16 @@
 """Prompts: what a language model reads before each hypothesis, from a file of the user's.
 
 A text is one prompt for all utterances, with placeholders. `{utt}` is the id, `{best}` the first
-hypothesis, `{previous}` what was said before in the session (`lmtools score --context`); other
-names are fields that the lists have beside ids and hypotheses. A file `*.jsonl` has a prompt for
-each utterance, `{"id": ..., "prompt": ...}`. Braces around anything else are text. A prompt is read
-as it stands, but for blanks and one line break at its end.
-
-A context is what was said before a text: its words are read and have no score. Any kind of model
-can read them so: a left-to-right one goes on from the context, one that looks at both sides, or at
-all other words, sees it as what stands on the left. Context and text are one sentence to the model,
-without boundaries between, as it knows no other from its training.
+hypothesis; other names are fields that the lists have beside ids and hypotheses. A file `*.jsonl`
+has a prompt for each utterance, `{"id": ..., "prompt": ...}`. Braces around anything else are text.
+A prompt is read as it stands, but for blanks and one line break at its end.
 """
 
 import copy
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -28,24 +21,21 @@ from lmtools.score.base import Scorer
 from lmtools.score.trees import TreeBatch
 from lmtools.types import NBest
 
-CONTEXT, ORIGIN = "context", "context_from"  # in signatures: tokens, and whose words they are
-FIRST, REF, RESCORED = "first", "ref", "rescored"  # whose words a context has
 
-
-class ContextScorer:
-    """A scorer of pairs (context, text): sentences are (context's tokens, both's sentence)."""
+class PromptScorer:
+    """A scorer of pairs (prompt, text), and of texts behind a prompt without placeholders;
+    sentences are (the prompt's tokens, both's sentence).
+    """
 
     criterion, left_to_right = None, False  # of whole sentences alone
 
-    def __init__(self, inner: Scorer):
+    def __init__(self, inner: Scorer, prompts: "Prompts"):
         if inner.pairs:
             raise UserError(
-                f"{inner.spec.lm}: a translation model, which reads a source; leave the context out"
+                f"{inner.spec.lm}: a translation model, which reads a source; leave prompt= out"
             )
-        self.inner, self.spec = inner, replace(inner.spec, context=True)
-        self.reload = inner.reload and partial(load_behind, inner.reload)
-        self.signature = {**inner.signature, CONTEXT: "joined"}
-        self.lengths: dict[str, int] = {}
+        self.inner, self.spec, self.prompts = inner, inner.spec, prompts
+        self.signature = {**inner.signature, **prompts.signature}
 
     def __getattr__(self, name: str):
         if name.startswith("__") or name == "inner":  # of a copy that is being made
@@ -53,11 +43,8 @@ class ContextScorer:
         return getattr(self.inner, name)
 
     def prepare(self, texts):
-        return self.inner.prepare_behind(texts)
-
-    def read_before(self, nbest: NBest, context: str) -> str:
-        """Return what is read before the hypotheses of a list that has a context."""
-        return context
+        alone = self.prompts.alone() if any(isinstance(text, str) for text in texts) else ""
+        return self.inner.prepare_behind([(alone, t) if isinstance(t, str) else t for t in texts])
 
     def cost(self, sentence):
         return self.inner.cost(sentence[1])
@@ -83,54 +70,8 @@ class ContextScorer:
         scorer.signature = {**self.signature, **scorer.inner.signature}
         return scorer
 
-    def cut(self, words: Sequence[str], tokens: int) -> str:
-        """Return the last words, as many whole ones as have no more than so many tokens."""
-        total = 0
-        for place in range(len(words) - 1, -1, -1):
-            word = words[place]
-            if word not in self.lengths:
-                self.lengths[word] = self.inner.count_tokens(word)
-            total += self.lengths[word]
-            if total > tokens:
-                return " ".join(words[place + 1 :])
-        return " ".join(words)
-
-
-def load_behind(load: Callable[[], Scorer]) -> ContextScorer:
-    return ContextScorer(load())
-
-
-class History:
-    """What was said in a session so far, as far back as `tokens` of a scorer may reach."""
-
-    def __init__(self, scorer: ContextScorer, tokens: int):
-        self.scorer, self.tokens, self.words = scorer, tokens, []
-
-    def context(self) -> str:
-        """Return the last words, of no more than `tokens` tokens."""
-        return self.scorer.cut(self.words, self.tokens)
-
-    def add(self, text: str) -> None:
-        self.words += self.scorer.normalise(text).split()
-        # a word has a token or more, but for those that a tokeniser drops
-        del self.words[: -4 * self.tokens]
-
-
-def list_contexts(
-    texts: Sequence[str], sessions: Sequence[Sequence[int]], scorer: ContextScorer, tokens: int
-) -> list[str]:
-    """Return the context of each text: the texts before it in its session."""
-    contexts = [""] * len(texts)
-    for session in sessions:
-        history = History(scorer, tokens)
-        for place in session:
-            contexts[place] = history.context()
-            history.add(texts[place])
-    return contexts
-
 
 PLACE = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
-PREVIOUS = "previous"
 ENTRY = 'write {"id": "utterance", "prompt": "text"}'
 
 
@@ -174,20 +115,13 @@ class Prompts:
         texts = [self.text] if self.own is None else [f"{u}\0{t}" for u, t in self.own.items()]
         return {"prompt": hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]}
 
-    def fill(self, nbest: NBest, previous: str | None = None, **more: str) -> str:
-        """Return the prompt of an utterance, with `more` placeholders; without one for it, what was
-        said before stands behind the prompt. UserError where something is missing.
-        """
+    def fill(self, nbest: NBest) -> str:
+        """Return the prompt of an utterance; UserError where something is missing."""
         text = self.text if self.own is None else self.own.get(nbest.utt)
         if text is None:
             raise UserError(f"{self.path}: no prompt for {nbest.utt!r}; add one, empty if need be")
         best = nbest.hyps[0].text if nbest.hyps else ""
-        known = {"utt": nbest.utt, "best": best, **nbest.extra, **more}
-        if previous is not None:
-            known[PREVIOUS] = previous
-            if f"{{{PREVIOUS}}}" not in text:
-                text += "" if text[-1:].isspace() or not text else " "
-                text += f"{{{PREVIOUS}}}"
+        known = {"utt": nbest.utt, "best": best, **nbest.extra}
         return PLACE.sub(lambda match: self.value(match, known, f"utterance {nbest.utt!r}"), text)
 
     def alone(self) -> str:
@@ -201,9 +135,8 @@ class Prompts:
         if match[1] in known:
             return str(known[match[1]])
         line = match.string.count("\n", 0, match.start()) + 1
-        more = "; give --context N" if match[1] == PREVIOUS else ""
         raise UserError(
-            f"{self.path}:{line}: {match[0]}: {what} has no such field{more}; known:"
+            f"{self.path}:{line}: {match[0]}: {what} has no such field; known:"
             f" {', '.join(known) or 'none'}"
         )
 
@@ -215,19 +148,3 @@ class Prompts:
         for nbest in nbests:
             prompt = self.fill(nbest)
             yield from ((prompt, hyp.display if self.written else hyp.text) for hyp in nbest.hyps)
-
-
-class PromptScorer(ContextScorer):
-    """A scorer of pairs (prompt, text), and of texts behind a prompt without placeholders."""
-
-    def __init__(self, inner: Scorer, prompts: Prompts):
-        super().__init__(inner)
-        self.prompts = prompts
-        self.signature = {**inner.signature, **prompts.signature}
-
-    def read_before(self, nbest, context):
-        return self.prompts.fill(nbest, context)
-
-    def prepare(self, texts):
-        alone = self.prompts.alone() if any(isinstance(text, str) for text in texts) else ""
-        return super().prepare([(alone, t) if isinstance(t, str) else t for t in texts])

@@ -32,6 +32,8 @@ GONE = (
     ("tune", "--allow-negative --tolerance", "leave it out"),
     ("tune", "--no-words", "write --set lengths="),
     ("tune rescore", "--systems", "list systems in the file of --experiment"),
+    ("score ppl", "--context", "leave it out: no gain was significant, and perplexity was worse"),
+    ("score", "--context-from --sessions", "leave it out, with --context"),
     ("lattice", "--prune-beam --cover-beam", "write --set {}=VALUE"),
     ("lattice", "--prune-arcs", "write --set prune_beam=VALUE"),
     ("lattice", "--n", "write --depth"),

@@ -15,7 +15,7 @@ from lmtools.score.ppl import mixture_perplexity, perplexity
 from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY, doubt_pieces
 from lmtools.verbs.experiment import split_lms
-from lmtools.verbs.numbers import amount, positive
+from lmtools.verbs.numbers import amount
 from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm
 
@@ -34,8 +34,6 @@ def arguments(parser):
     text = "text, one sentence on each line; empty lines are skipped"
     parser.add("--text", required=True, help=text)
     parser.add("--kaldi")
-    text = "let the LM read up to N tokens of the lines before each, unscored"
-    parser.add_argument("--context", type=positive, metavar="N", help=text)
     text = "model directory, installed model, KenLM or ARPA file, or hf:DIR; several are mixed"
     add_lm(parser, action="append", help=text)
     parser.add("--experiment")
@@ -76,7 +74,7 @@ def measure(args):
         given = "--mix" if args.mix else "--tune-on"
         raise UserError(f"{given}: weights of several language models; give --lm again")
     else:
-        figures = perplexity(texts, specs[0], computing, context=args.context or 0)
+        figures = perplexity(texts, specs[0], computing)
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
@@ -124,8 +122,6 @@ def show_figures(figures):
 
 def mix(args, texts, specs, computing):
     """Return the figures of a mixture, with what its weights were tuned on."""
-    if args.context:
-        raise UserError("--context: no mixture of several --lm reads one; give one --lm")
     if not (args.mix or args.tune_on):
         raise UserError(
             f"--lm {' --lm '.join(args.lm)}: a mixture; give its weights, --mix W ..., or --tune-on"

@@ -10,13 +10,11 @@ from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec, find_paths
-from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import join_parts
 from lmtools.score import ListParts, Sources, score_lists
-from lmtools.score.lists import Totals, write_scores
+from lmtools.score.lists import Totals
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import CLUSTER, COMPUTING
 from lmtools.verbs.parser import add_lm
 from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
@@ -47,19 +45,6 @@ def arguments(parser):
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser, required=False)
     parser.add("--asr", "--audio")
-    text = "let the LM read up to N tokens of the utterances before each, unscored"
-    parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
-    text = (
-        "the words that --context reads: first (the recogniser's), ref (the references), or"
-        " F.json, weights of this model and of scores in the lists, whose choice is read"
-        " (default: %(default)s)"
-    )
-    parser.add_argument("--context-from", default="first", metavar="WHOSE", help=Rare(text))
-    text = (
-        "the session of each utterance: Kaldi's segments, or utt2spk or the like (default: what the"
-        " lists say, or else the id up to its last - or _)"
-    )
-    parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))
     text = "scores to write, lines `utt#rank log-probability tokens`; - prints them"
     parser.add("--out", metavar="F.scores", help=text)
     parser.add(*COMPUTING, *CLUSTER)
@@ -76,7 +61,7 @@ def run(args):
     piped = lists.piped or is_stream(args.out) or bool(parse_specifier(args.out))
     if args.shard or (args.cmd and cmd):
         refuse_whole(args, piped)
-    if piped or args.context:
+    if piped:
         cmd = None
     for each in calls:
         # it takes no model, so no cluster: the first part writes it whole
@@ -87,9 +72,6 @@ def run(args):
         elif each.lm is not None and not cmd:
             sources = read_sources(each)
             spec = LMSpec.parse(each.lm, pairs=sources is not None)
-            if each.context:
-                score_sessions(each, spec)
-                continue
             sources = read_prompts(spec, sources, each.written)
             given = {"sources": sources, "written": each.written, "shard": each.shard or WHOLE}
             reads = [each.nbest, *find_paths(spec.lm)]
@@ -108,8 +90,8 @@ def score_sound(args) -> None:
     """Score the lists by a recogniser, given their recordings."""
     if not (args.asr and args.audio):
         raise UserError("--asr, --audio: the recogniser and its recordings; give both")
-    if args.lm or args.experiment or args.context or args.source or args.source_lines:
-        raise UserError("--asr: reads sound; leave --lm, --experiment, --context, --source out")
+    if args.lm or args.experiment or args.source or args.source_lines:
+        raise UserError("--asr: reads sound; leave --lm, --experiment, --source out")
     score = open_door("ears", "lists:score_by_ear", "--asr")
     lists, computing = ListParts(args.nbest, args.format), fill(Computing, args)
     score(lists, args.out, args.asr, args.audio, computing=computing, written=args.written)
@@ -120,8 +102,6 @@ def refuse_whole(args, piped: bool) -> None:
     how = "--shard" if args.shard else "--cmd"
     if piped:
         raise UserError(f"{how}: of lists and scores in files; write them to some")
-    if args.context:
-        raise UserError(f"{how}: lists are scored in turn under --context; leave one out")
 
 
 def join(parts: Sequence[Part], out: str, **options) -> None:
@@ -174,28 +154,4 @@ def describe(totals: Totals, out: str, spec: LMSpec) -> None:
     say(
         f"{out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
         f" {totals.tokens:,} tokens{note}"
-    )
-
-
-def score_sessions(args, spec):
-    """Score lists in the context of the utterances before them, and say what was scored."""
-    from lmtools.rescoring.asking import SessionContext, score_in_context  # imports torch
-    from lmtools.score import load
-
-    if spec.pairs or args.written:
-        given = "--source" if spec.pairs else "--written"
-        raise UserError(f"--context: reads the texts of lists; leave {given} out")
-    nbests = read(args.nbest, args.format)
-    context = SessionContext(args.context, args.context_from, args.sessions)
-    computing = fill(Computing, args)
-    scores, sessions = score_in_context(nbests, load(spec, computing), computing, context)
-    with write_scores(args.out, scores.signature) as write:
-        begin = 0
-        for nbest in nbests:
-            rows = slice(begin, begin + len(nbest.hyps))
-            write(nbest, scores.log_prob[rows], scores.tokens[rows])
-            begin = rows.stop
-    say(
-        f"{args.out}: {begin:,} hypotheses of {len(nbests):,} utterances in {sessions:,} sessions,"
-        f" {int(scores.tokens.sum()):,} tokens"
     )

@@ -123,8 +123,6 @@ def calls(lm, tmp_path_factory):
         "LM.score": (lm.score, {"texts": ["the fox"], "sources": None}),
         "LM.token_scores": (lm.token_scores, {"texts": ["the fox"]}),
         "LM.score_lists": (lm.score_lists, {"lists": lists, "sources": None, "reverse": False}),
-        "LM.score_in_context": (lm.score_in_context,
-            {"lists": lists, "tokens": 3, "origin": "first", "sessions": None}),
         "LM.rescore": (lm.rescore, {"nbest": lists, "weights": weights}),
         "read": (lmtools.read, {"path": home / "l.jsonl", "kind": NBest, "form": None}),
         "stream": (lambda **own: [*lmtools.stream(**own)],

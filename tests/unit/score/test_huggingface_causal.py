@@ -9,7 +9,6 @@ import pytest
 import torch
 from scoring import ask, load_scorer
 
-import lmtools
 from lmtools.base.errors import UserError
 from lmtools.score import huggingface, load, score_texts
 from lmtools.score.trees import SentenceTree, cut_parts
@@ -99,58 +98,6 @@ def test_scores_are_those_of_the_family(family, tmp_path):
     np.testing.assert_allclose(found.log_prob, own_scores(model), rtol=1e-5, atol=1e-3)
     assert found.tokens.tolist() == [4, 7, 10, 1, 3, 6, 7]
     assert scorer.shares is FAMILIES[family][2]
-
-
-BEHIND = [("the king came", "to the city"), ("", "the queen"), ("a queen", ""), ("of", "a king")]
-
-
-def scores_behind(model, tokenizer, pairs) -> list[float]:
-    """What transformers says of the ids of a text behind those of a context."""
-    totals = []
-    for context, text in pairs:
-        before = len(tokenizer(context, add_special_tokens=False)["input_ids"]) if context else 0
-        both = tokenizer(f"{context} {text}".strip(), add_special_tokens=False)["input_ids"]
-        ids = torch.tensor([[model.config.bos_token_id, *both, model.config.eos_token_id]])
-        with torch.inference_mode():
-            logs = model(ids).logits[0].log_softmax(-1)
-        rows = range(before, ids.shape[1] - 1)
-        totals.append(float(sum(logs[row, ids[0, row + 1]] for row in rows)))
-    return totals
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_behind_a_context_scores_are_those_of_both_in_a_row(family, tmp_path):
-    model = save(tmp_path, family)
-    found = lmtools.load(f"hf:{tmp_path}", device="cpu").score(
-        [text for _, text in BEHIND], contexts=[context for context, _ in BEHIND]
-    )
-    wanted = scores_behind(model, words_tokenizer(), BEHIND)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-3)
-
-
-def test_behind_a_context_of_pieces_of_bytes(tmp_path):
-    """A byte-level tokenizer, whose words begin with their blank, as GPT-2's."""
-    from tokenizers import ByteLevelBPETokenizer
-
-    trained = ByteLevelBPETokenizer()
-    lines = [f"{one} {other}" for one in WORDS[3:] for other in WORDS[3:]]
-    trained.train_from_iterator(lines, vocab_size=300, special_tokens=["<s>", "</s>"])
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=trained._tokenizer, bos_token="<s>", eos_token="</s>"
-    )
-    torch.manual_seed(1)
-    settings = {"n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 0, "eos_token_id": 1}
-    config = transformers.GPT2Config(vocab_size=len(tokenizer), **settings)
-    model = transformers.AutoModelForCausalLM.from_config(config).eval()
-    for parameter in model.parameters():
-        parameter.data.normal_(0, 0.3)
-    model.tie_weights()
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    found = lmtools.load(f"hf:{tmp_path}", device="cpu").score(
-        [text for _, text in BEHIND], contexts=[context for context, _ in BEHIND]
-    )
-    np.testing.assert_allclose(found, scores_behind(model, tokenizer, BEHIND), rtol=1e-5, atol=1e-3)
 
 
 def test_what_beginnings_share_is_computed_once(tmp_path, monkeypatch):

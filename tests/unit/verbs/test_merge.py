@@ -140,7 +140,6 @@ def test_refused(home, capsys, monkeypatch):
     for words, message in {
         f"{SCORE} lm/tta --out two --shard 4/3": "'4/3' is no part; write I/N, as 1/4",
         f"{SCORE} lm/tta --out - --shard 1/3": "--shard: of lists and scores in files",
-        f"{SCORE} lm/tta --out two --context 5 --shard 1/3": "--shard: lists are scored in turn",
         f"{NGRAM} g --shard 1/2 --text -": "-: no file, which several parts could read",
         f"{SCORE} lm/tta --out two --cmd ./none": "--cmd: ./none: No such file or directory",
         "merge two": "two: no parts of it, two.1-of-N; make them by --shard I/N",
