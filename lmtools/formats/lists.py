@@ -154,8 +154,8 @@ def join_ids(wanted: Side, given: Side, what: str) -> dict[str, str]:
     other = next((utt for utt in given.ids if utt not in wanted.ids), None)
     raise UserError(
         f"{wanted.path}: {len(missing)} of {len(wanted.ids)} {what} in {given.path} (first"
-        f" {missing[0]!r}{'' if other is None else f', there {other!r}'}); make the ids the same on"
-        " both sides"
+        f" {missing[0]!r}{'' if other is None else f', there {other!r}'});"
+        f" {'exchange the files or ' if other is None else ''}make the ids the same on both sides"
     )
 
 

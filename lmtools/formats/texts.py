@@ -69,7 +69,9 @@ def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") 
     """Return the texts of a file taken for Kaldi text, or of `text` in a directory of data;
     `otherwise`: what to do with first words.
     """
-    path = Path(path, "text") if Path(path).is_dir() else path
+    folder, path = path, Path(path, "text") if Path(path).is_dir() else path
+    if path != folder and not path.is_file():
+        raise UserError(f"{folder}: is a directory without Kaldi's `text`; give a file of texts")
     refuse_shapes(path)
     remedy = f"keep one of them, or give the file with {plain} if its lines have no ids"
     texts = {utt: text for _, utt, text in kaldi_text.rows(path, repeated=remedy)}

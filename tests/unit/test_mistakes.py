@@ -137,6 +137,10 @@ SAID = [
     ({"asr.jsonl": LISTS.replace("NAME", "am")}, "doctor --nbest asr.jsonl", "--unify nfkc"),
     ({}, "doctor --nbest -", "format: jsonl, kaldi-nbest, kaldi-text, or another of lmtools"
      " convert --help\n-: 0 lists"),
+    ({"d/x": "u a\n"}, "evaluate --ref d --hyp bare.jsonl", "d: is a directory without"),
+    ({"d/x": "u a\n"}, "convert bare.jsonl x --ref d", "d: is a directory without Kaldi's `text`;"),
+    ({"a": "u a b\n", "b": "u a c\nv d\n"}, "evaluate --ref a --hyp b",
+     "b: 1 of 2 hypotheses have no reference in a (first 'v'); exchange the files or make"),
     ({"v.json": '{"partial": "a b"}'}, "convert v.json x", "v.json: a partial result; leave"),
     ({"v": '{"utt": "a", "partial": ""}\n'}, "convert v x", "v:1: a partial result; leave it out"),
     ({"v.json": '{\n "text": "a"\n}\n{\n "text": "b"\n}'}, "convert v.json x",
