@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, one_line
+from lmtools.base.log import say
 from lmtools.evaluate.chance import Tested
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
@@ -41,7 +42,7 @@ from lmtools.rescoring.features import LENGTHS as BONUSES
 from lmtools.rescoring.features import best, gather, read_columns, summed
 from lmtools.rescoring.lists import check_signatures, weighted_totals
 from lmtools.rescoring.weights import Weights
-from lmtools.types import SESSION, NBest
+from lmtools.types import SESSION, SPEAKER, NBest
 
 SUFFIXES = ("", ".gz", ".xz")
 SEED = 1  # of the bootstrap
@@ -289,7 +290,13 @@ def grouped(measured: Measured, groups: str | None) -> Measured:
     if not groups or isinstance(metric, Sacre) or not results[FIRST].bootstrap:
         return measured
     by, said = groups.replace("{set}", measured.sample.name), list_speakers(measured.sample.nbests)
-    name_part = find_namer(by, {}, measured.refs.refs, said)
+    try:
+        name_part = find_namer(by, {}, measured.refs.refs, said)
+    except UserError as error:
+        if by != SPEAKER:
+            raise
+        say(f"no tests by speaker of {measured.sample.name}: {one_line(error)}")
+        return measured
     parts, first = [name_part(utt, 0) for utt in measured.refs.refs], results[FIRST].statistics
     tested = {
         name: replace(
