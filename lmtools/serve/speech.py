@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from lmtools.base.errors import UserError, one_line
@@ -21,6 +21,7 @@ from lmtools.serve.waiting import Batcher, Refusal, ServiceMetrics, Serving
 
 PATH, MODELS = "/v1/audio/transcriptions", "/v1/models"
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+EVENTS = "text/event-stream"
 FORMATS = {"json": JSON, "text": TEXT, "srt": TEXT, "verbose_json": JSON, "vtt": TEXT}
 GRANULARITIES = {"segment": "segments", "word": "words"}  # what verbose_json has of each
 ALIAS = "whisper-1"  # OpenAI's name, which many clients have built in
@@ -113,7 +114,7 @@ class Speech:
             recording, form_of_answer, wanted = read_form(form)
             if recording.stream:
                 events = self.tell(recording, request.receive, files.pop_all())
-                return EventStream(await anext(events), events)
+                return StreamingResponse(chain(await anext(events), events), media_type=EVENTS)
             transcript = await self.ask(recording, request.receive)
         told = {FALLBACK: transcript.fallback, DOUBTS: "; ".join(transcript.doubts)}
         headers = {name: ascii(one_line(UserError(x)))[1:-1] for name, x in told.items() if x}
@@ -160,24 +161,11 @@ class Speech:
         return answer_json(self.describe(name))
 
 
-class EventStream(Response):
-    """An answer of server-sent events, the `first` of which is there."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, first: bytes, rest: AsyncIterator[bytes]):
-        super().__init__(headers={"Cache-Control": "no-store"})
-        self.first, self.rest = first, rest
-        del self.headers["content-length"]
-
-    async def __call__(self, scope, receive, send) -> None:
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
-        async with contextlib.aclosing(self.rest) as rest:
-            await send({"type": "http.response.body", "body": self.first, "more_body": True})
-            async for event in rest:
-                await send({"type": "http.response.body", "body": event, "more_body": True})
-        await send({"type": "http.response.body"})
+async def chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async with contextlib.aclosing(rest):
+        async for event in rest:
+            yield event
 
 
 def spell_event(tree: dict) -> bytes:
