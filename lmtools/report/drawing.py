@@ -124,7 +124,7 @@ def write_with_thread(axes, theme: Theme, look: Look, text: str, **place) -> Non
     thread |= {"shrinkA": 1, "relpos": (0, 0.5)} | place.pop("thread")
     style = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "color": color}
     # a line behind the text does not run through it
-    style["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.5}
+    style["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}
     axes.annotate(text, arrowprops=thread, **style, **place)
 
 
@@ -196,10 +196,9 @@ class EndPanel:
             return
         low, high = np.log(self.axes.get_ylim())
         heights = spread([(np.log(y) - low) / (high - low) - LIFT for _, _, y, _ in labels], 0.056)
-        box = {"facecolor": self.theme.paper, "edgecolor": "none", "pad": 0.8}
         for (look, end, y, text), height in zip(labels, heights, strict=True):
             place = {"xy": (end, y), "xytext": (x, height + LIFT), "annotation_clip": False}
-            place |= {"bbox": box, "thread": {"shrinkB": 3}}
+            place["thread"] = {"shrinkB": 3}
             write_with_thread(self.axes, self.theme, look, text, **place)
 
 
