@@ -14,7 +14,6 @@ from lmtools.base.errors import UserError
 from lmtools.base.options import check_options, list_options, option, parse_option
 
 NORMALISATIONS = ("full", "none")
-AS_IT_IS, SENTENCE = "list", "sentence"  # forms in which a hypothesis is scored
 MIX, HF = "mix:", "hf:"
 GGUF = "gguf:"
 LLMS = ("http://", "https://", GGUF)  # kinds of the door llms
@@ -54,19 +53,6 @@ class LMSpec:
     )
     adapter: str | None = option(
         None, "directory of a LoRA adapter of hf:DIR, as peft saves it", path=True
-    )
-    prompt: str | None = option(
-        None,
-        "file with text that the model reads before each hypothesis, unscored; {utt}, {best} or a"
-        " field of the lists stand for what an utterance has; F.jsonl has objects"
-        " with the id and prompt of each utterance",
-        path=True,
-    )
-    form: str = option(
-        AS_IT_IS,
-        "sentence: score each hypothesis with a capital and a full stop, for a model of written"
-        " text and lists without case",
-        choices=(AS_IT_IS, SENTENCE),
     )
     pairs: bool = False
     head: bool = True

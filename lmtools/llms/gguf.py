@@ -1,6 +1,6 @@
 """Language models of GGUF files in this process, by llama.cpp. Sentences go through as trees of
-their beginnings, so that what the hypotheses of a list share, and their prompt, is computed once: a
-node of the tree is a token of all the sequences that go on from it.
+their beginnings, so that what the hypotheses of a list share is computed once: a node of the
+tree is a token of all the sequences that go on from it.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
 from lmtools.base.specs import GGUF, LMSpec
 from lmtools.llms.options import GgufOptions
-from lmtools.score.base import Scorer, count_common, join_behind
+from lmtools.score.base import Scorer
 from lmtools.score.trees import SentenceTree, TreeBatch
 
 SEQUENCES = 64  # sentences of a tree
@@ -39,7 +39,6 @@ class GgufScorer(Scorer):
     """log p of each token of a text and of its end; the tokens are those of the file."""
 
     kind = "perplexity"
-    forms = True
 
     def __init__(self, path: str, spec: LMSpec):
         self.spec, options = spec, spec.more or GgufOptions()
@@ -67,25 +66,14 @@ class GgufScorer(Scorer):
         return tuple(ids[:count])
 
     def prepare(self, texts):
-        return [self.fit(text, self.tokenize(self.write(text))) for text in texts]
-
-    def prepare_behind(self, pairs):
-        known: dict[str, tuple[int, ...]] = {}
-        sentences = []
-        for before, text in pairs:
-            head, whole = join_behind(before, self.write(text))
-            if head not in known:
-                known[head] = self.tokenize(head) if head else ()
-            ids = self.fit(text, self.tokenize(whole) if whole else ())
-            sentences.append((count_common(known[head], ids), ids))
-        return sentences
+        return [self.fit(text, self.tokenize(self.normalise(text))) for text in texts]
 
     def fit(self, text: str, ids: tuple) -> tuple:
         """Return the ids of a text; UserError where they are too many."""
         if len(ids) + 1 > self.longest:
             raise UserError(
-                f"{self.spec.lm}: {text[:60]!r}... has {len(ids)} tokens behind its prompt, and"
-                f" there is room for {self.longest}; give positions={2 * len(ids)} or drop it"
+                f"{self.spec.lm}: {text[:60]!r}... has {len(ids)} tokens, and there is room for"
+                f" {self.longest}; give positions={2 * len(ids)} or drop it"
             )
         return ids
 

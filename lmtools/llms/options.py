@@ -29,7 +29,7 @@ class GgufOptions:
     """How a GGUF file is computed, as in `gguf:FILE,threads=2`."""
 
     threads: int | None = option(None, "threads (default: one a core)", least=1)
-    positions: int = option(2048, "the most tokens of a prompt and a hypothesis", least=8)
+    positions: int = option(2048, "the most tokens of a hypothesis", least=8)
 
     def __post_init__(self):
         check_options(self)

@@ -1,5 +1,4 @@
-"""How servers tell the log-probabilities of a text, a class a way. Each reads whole texts, and what
-the texts of two prompts have in common from the beginning tells which tokens are scored.
+"""How servers tell the log-probabilities of a text, a class a way. Each reads whole texts.
 
 | kind | is asked |
 |---|---|
@@ -10,7 +9,6 @@ the texts of two prompts have in common from the beginning tells which tokens ar
 """
 
 import contextlib
-import functools
 import itertools
 from collections.abc import Sequence
 
@@ -18,7 +16,6 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.llms.client import KEPT, Client, RefusedError
-from lmtools.score.base import count_common, join_behind
 
 # ends of text of usual models, the rarer texts first
 BEGINNINGS = ("<s>", "<bos>", "<|begin_of_text|>", "<|im_start|>")
@@ -48,7 +45,6 @@ class Reader:
         self.before, self.end = "", ""
         self.firsts: dict[int, float | None] = {}
         self.skip = 0
-        self.counted = functools.lru_cache(1024)(self.read)
         self.end = self.find_end() if end is None else end.replace("none", "")
         self.find_beginning()
 
@@ -100,17 +96,11 @@ class Reader:
                 )
         return None
 
-    def score(self, before: str, text: str) -> np.ndarray:
-        """Return log p of each token of a text behind another, and of its end (0 without one)."""
-        head, whole = join_behind(before, text)
-        tokens, values = self.read(self.before + whole + self.end)
-        own = self.skip
-        if head:
-            read = self.counted(self.before + head)[0]
-            own = max(own, count_common(read, tokens))
-        scores = list(values[own:])
-        if scores and scores[0] is None and own == self.skip:
-            scores[0] = self.first(whole + self.end)
+    def score(self, text: str) -> np.ndarray:
+        """Return log p of each token of a text, and of its end (0 without one)."""
+        scores = list(self.read(self.before + text + self.end)[1][self.skip :])
+        if scores and scores[0] is None:
+            scores[0] = self.first(text + self.end)
         return check_numbers(scores if self.end else [*scores, 0.0], text)
 
 
@@ -157,8 +147,8 @@ class Echo(Reader):
         value = self.generate_certainly(ids[place]) if place < len(ids) else None
         if value is None:
             raise BadAnswerError(
-                f"has no log-probability of what begins {text[:60]!r}; give prompt=F with some text"
-                " before it, or load the model by gguf:FILE or hf:DIR"
+                f"has no log-probability of what begins {text[:60]!r}; load the model by"
+                " gguf:FILE or hf:DIR"
             )
         return value
 
@@ -240,7 +230,6 @@ class LlamaCpp:
     def __init__(self, client: Client, model: str, end: str | None):
         self.client, self.model = client, model
         props = client.get(f"{client.root}/props") or {}
-        self.counted = functools.lru_cache(1024)(self.tokens)
         self.parts: set[int] = set()
         begin = props.get("bos_token") or props.get("eos_token") or ""
         self.begin = self.tokens(begin, special=True)[:1]
@@ -292,18 +281,16 @@ class LlamaCpp:
                 return f"has log p {free['logprob']} of a token, and {read['logprob']} by a grammar"
         return None
 
-    def score(self, before: str, text: str) -> np.ndarray:
+    def score(self, text: str) -> np.ndarray:
         """See Reader."""
-        head, whole = join_behind(before, text)
-        ids = self.tokens(whole) if whole else []
-        own = count_common(self.counted(head), ids) if head else 0
-        values, place = [], own
-        for part, run in itertools.groupby(ids[own:], self.parts.__contains__):
+        ids = self.tokens(text) if text else []
+        values, place = [], 0
+        for part, run in itertools.groupby(ids, self.parts.__contains__):
             for wanted in ([token] for token in run) if part else (list(run),):
                 read = self.read_part if part else self.read_run
                 values += read(self.begin + ids[:place], wanted, place + len(wanted) == len(ids))
                 place += len(wanted)
-        if own == len(ids) or ids[-1] in self.parts:
+        if not ids or ids[-1] in self.parts:
             values += self.read_run(self.begin + ids, [], True)
         return check_numbers(values if self.last else [*values, 0.0], text)
 
@@ -328,6 +315,12 @@ class LlamaCpp:
         listed = self.most_probable(before, WHOLE)
         known = {item["id"]: item["logprob"] for item in listed}
         return [known.get(wanted[0])]
+
+
+def count_common(first: Sequence, second: Sequence) -> int:
+    """Return how many things two sequences have in common from the beginning."""
+    pairs = zip(first, second, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 def is_whole(content: Sequence[int]) -> bool:

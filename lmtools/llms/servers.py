@@ -89,12 +89,12 @@ def check_server(reader: Reader | LlamaCpp, lm: str) -> None:
     """Ask for what is known; UserError where a server answers otherwise than a language model."""
     first = ORDERED[0][0]
     try:
-        once, again = reader.score("", first), reader.score("", first)
+        once, again = reader.score(first), reader.score(first)
         sums = [[], []]
         for text, order in ORDERED:
             words = text.split()
             for side, each in zip(sums, (text, " ".join(words[i] for i in order)), strict=True):
-                side.append(reader.score("", each).sum())
+                side.append(reader.score(each).sum())
         wrong = reader.misaligned()
     except BadAnswerError as error:
         raise UserError(f"{lm}: {error}") from None
@@ -108,12 +108,10 @@ def check_server(reader: Reader | LlamaCpp, lm: str) -> None:
 
 
 class ServerScorer(Scorer):
-    """A model behind a server. A sentence is what is read first, and the text; the server's tokens
-    are counted in its answers.
-    """
+    """A model behind a server. A sentence is (text,); answers tell how many tokens it has."""
 
     kind = "perplexity"
-    ragged, forms = True, True
+    ragged = True
 
     def __init__(self, reader: Reader | LlamaCpp, about: dict, spec: LMSpec, computing: Computing):
         self.reader, self.client, self.spec = reader, reader.client, spec
@@ -126,14 +124,9 @@ class ServerScorer(Scorer):
         self.lengths: dict[tuple, int] = {}
 
     def prepare(self, texts):
-        sentences = [("", self.write(text)) for text in texts]
+        sentences = [(self.normalise(text),) for text in texts]
         self.look_up(sentences)
         return sentences
-
-    def prepare_behind(self, pairs):
-        sentences = [(before, self.write(text)) for before, text in pairs]
-        self.look_up(sentences)
-        return [(0, sentence) for sentence in sentences]
 
     def look_up(self, sentences: Sequence[tuple]) -> dict[int, np.ndarray]:
         """Return the answers that are known, by place; note how many tokens these have."""

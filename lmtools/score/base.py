@@ -16,16 +16,13 @@ import numpy as np
 from lmtools.base.batching import cut_windows
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_number
-from lmtools.base.specs import SENTENCE, LMSpec
+from lmtools.base.specs import LMSpec
 from lmtools.score.trees import TreeBatch
 
 if TYPE_CHECKING:  # n-grams compute without torch, which takes seconds to import
     from torch import Tensor, device
 
     from lmtools.lattice.expand import Prefixes
-
-
-ENDS = ".?!…。？！"  # which a sentence ends with
 
 
 class BatchStates(NamedTuple):
@@ -63,7 +60,6 @@ class Scorer:
     boundary = (1, 1)  # boundary tokens before and after those of a sentence, which have states too
     masks = False  # it has a mask to predict from
     pairs = False  # its texts are pairs of a source and what is scored given it
-    forms = False  # it reads text as people write it, so that a hypothesis may have another form
 
     def normalise(self, text: str) -> str:
         return " ".join(text.split())
@@ -74,23 +70,6 @@ class Scorer:
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
         """Prepare texts, one sentence a text: normalised and segmented."""
         raise NotImplementedError
-
-    def prepare_behind(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[int, tuple]]:
-        """Prepare texts behind what the model reads before them, (before, text) each: the tokens of
-        the former, which have no score, and the sentence of both.
-        """
-        distinct = list(dict.fromkeys(before for before, _ in pairs))
-        prepared = self.prepare(distinct)
-        counts = {b: len(self.unknown(s)) for b, s in zip(distinct, prepared, strict=True)}
-        joined = self.prepare([f"{before} {text}".strip() for before, text in pairs])
-        return [(counts[before], s) for (before, _), s in zip(pairs, joined, strict=True)]
-
-    def write(self, text: str) -> str:
-        """Return a text as a model that reads all `forms` reads it."""
-        text = self.normalise(text)
-        if self.spec.form != SENTENCE or not text:
-            return text
-        return text[0].upper() + text[1:] + ("" if text[-1] in ENDS else ".")
 
     def cost(self, sentence: tuple) -> int:
         """Return the model rows of a sentence; equal costs are computed in equal shapes."""
@@ -202,21 +181,6 @@ class Scorer:
         scorer.oov_penalty = penalty
         scorer.signature = {**self.signature, "oov": repr(float(penalty))}
         return scorer
-
-
-def join_behind(before: str, text: str) -> tuple[str, str]:
-    """Return what a model reads before a text, without the blanks at its end, and both joined: by a
-    blank, unless the former ends in a line break. Tokenisers take a blank with the word behind it.
-    """
-    before = before.rstrip(" ")
-    blank = " " if before and text and not before[-1].isspace() else ""
-    return before, before + blank + text
-
-
-def count_common(first: Sequence, second: Sequence) -> int:
-    """Return how many things two sequences have in common from the beginning."""
-    pairs = zip(first, second, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 class WordTokens:

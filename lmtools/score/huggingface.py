@@ -26,7 +26,7 @@ from lmtools.models.device import (
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk, find_frame, hash_directory
 from lmtools.models.masked import Masked
 from lmtools.models.outputs import Softmax
-from lmtools.score.base import BatchStates, Scorer, count_common, join_behind
+from lmtools.score.base import BatchStates, Scorer
 from lmtools.version import __version__
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
@@ -36,7 +36,6 @@ PICKED = 1 << 24  # of them in log-softmax at once
 class HuggingFace(Scorer):
     """Model of transformers; tokenisation is the model's own, with its boundary tokens."""
 
-    forms = True
     engines = False  # its products may be prepared ones (lmtools.models.engine)
     slides = True  # texts longer than the positions are read in windows
 
@@ -68,7 +67,7 @@ class HuggingFace(Scorer):
     def prepare(self, texts):
         if not texts:  # which the tokenizer does not take
             return []
-        encoded = self.encode_texts([self.write(text) for text in texts])
+        encoded = self.encode_texts([self.normalise(text) for text in texts])
         for text, ids in zip(texts, [] if self.slides else encoded, strict=not self.slides):
             self.check_length(text, ids, 2)
         return encoded
@@ -89,20 +88,6 @@ class HuggingFace(Scorer):
                 f" model.resize_token_embeddings({size}), train the new ones and save it again, or"
                 " take the tokenizer that the model was trained with"
             )
-
-    def prepare_behind(self, pairs):
-        if not pairs:
-            return []
-        joined = [join_behind(before, self.write(text)) for before, text in pairs]
-        heads = list(dict.fromkeys(head for head, _ in joined))
-        known = dict(zip(heads, self.encode_texts(heads), strict=True))
-        sentences = self.encode_texts([whole for _, whole in joined])
-        for (_, whole), ids in zip(
-            joined, [] if self.slides else sentences, strict=not self.slides
-        ):
-            self.check_length(whole, ids, 2)
-        pairs = zip(joined, sentences, strict=True)
-        return [(count_common(known[head], ids), ids) for (head, _), ids in pairs]
 
     def check_length(self, text: str, ids: Sequence[int], boundary: int) -> None:
         """Raise UserError where a text and so many boundary tokens do not fit the positions."""

@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from lmtools.base.computing import WHOLE, Computing, Shard
 from lmtools.base.errors import UserError
@@ -20,9 +19,6 @@ from lmtools.score.load import load
 from lmtools.score.texts import TextScores, open_cache, score_texts
 from lmtools.text.unknown import LOOKED_AT, describe_unknown, doubt_pieces
 from lmtools.types import NBest
-
-if TYPE_CHECKING:
-    from lmtools.score.prompts import Prompts
 
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
 TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
@@ -134,13 +130,13 @@ def score_lists(
     out: str,
     spec: LMSpec,
     computing: Computing,
-    sources: "Sources | Prompts | None" = None,
+    sources: Sources | None = None,
     written: bool = False,
     shard: Shard = WHOLE,
 ) -> Totals:
     """Write the scores of N-best lists to `out`, each part when done. `sources`: what they
-    translate, for a `spec` of `pairs`, or its prompts; `written`: of what the recogniser wrote;
-    `shard`: of this part, with gaps for the others. UserError without lists.
+    translate, for a `spec` of `pairs`; `written`: of what the recogniser wrote; `shard`: of this
+    part, with gaps for the others. UserError without lists.
     """
     source, parts = lists.source, iter(lists)
     first = next(parts)  # before the model, which takes longer
@@ -160,7 +156,7 @@ def score_lists(
             predicted = read if pairs is None else [target for _, target in pairs]
             texts += predicted[: LOOKED_AT - len(texts)]
             totals.add(len(nbests), flat)
-        if isinstance(sources, Sources):
+        if sources:
             sources.check_number(totals.utterances, source)
     for note in scorer.notes if totals.unknown else ():
         say(note)

@@ -11,7 +11,6 @@ from lmtools.base.doors import lacks
 from lmtools.base.doors import load as load_place
 from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.specs import (
-    AS_IT_IS,
     HF,
     LLMS,
     MIX,
@@ -47,17 +46,6 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
             f"{spec.lm}: no translation model, so it reads no source; leave --source out"
         )
     scorer = scorer.with_oov_penalty(spec.oov_penalty)
-    if spec.form != AS_IT_IS:
-        if not scorer.forms:
-            raise UserError(
-                f"{spec.lm}: reads text as `lmtools train` or `lmtools ngram` saw it; leave"
-                f" form={spec.form} out"
-            )
-        scorer.signature = {**scorer.signature, "form": spec.form}
-    if spec.prompt:
-        from lmtools.score.prompts import Prompts, PromptScorer
-
-        scorer = PromptScorer(scorer, Prompts.read(spec.prompt))
     scorer.reload = partial(load, spec, computing)
     return scorer
 

@@ -72,10 +72,9 @@ def run(args):
         elif each.lm is not None and not cmd:
             sources = read_sources(each)
             spec = LMSpec.parse(each.lm, pairs=sources is not None)
-            sources = read_prompts(spec, sources, each.written)
             given = {"sources": sources, "written": each.written, "shard": each.shard or WHOLE}
             reads = [each.nbest, *find_paths(spec.lm)]
-            more = (each.source, each.source_lines, spec.prompt, spec.adapter)
+            more = (each.source, each.source_lines, spec.adapter)
             reads += filter(None, more)
             whole = contextlib.nullcontext([each.out])
             with writing_part(each, each.out, reads) if each.shard else whole as part:
@@ -129,19 +128,6 @@ def read_sources(args) -> Sources | None:
     if args.reverse:
         raise UserError("--reverse: of which source? give --source or --source-lines")
     return None
-
-
-def read_prompts(spec: LMSpec, sources: Sources | None, written: bool):
-    """Return the prompts of a specification that has some, else the sources."""
-    if not spec.prompt:
-        return sources
-    if sources is not None:
-        raise UserError(
-            "--source: is for translation models, and prompt= for others; leave one out"
-        )
-    from lmtools.score.prompts import Prompts
-
-    return Prompts.read(spec.prompt, written)
 
 
 def describe(totals: Totals, out: str, spec: LMSpec) -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Large language models on real speech: alone and beside the 4-gram of books, in each form of case,
-# with a prompt that names the domain, and with an adapter on text of the domain.
+# Large language models on real speech: alone and beside the 4-gram of books, and with an adapter on
+# text of the domain.
 #
 #   studies/run_books.sh --text-dir BOOKS --nbest-dir LISTS --lms "" && studies/run_llms.sh
 #   studies/run_llms.sh --cases dstc2 --dstc2 DIR
@@ -10,7 +10,7 @@
 cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 llm_dir=data/llms # Hugging Face directories: gemma, smollm
-cases="choices native-choices native non-native by-speaker" # of studies/conf/llms
+cases="native non-native by-speaker" # of studies/conf/llms
 datadir=data/books # lists of run_books.sh
 domain=mini-real/ocean # train and dev.nbest.jsonl.xz: whose references the adapter learns
 dstc2=            # for the case dstc2: dev.jsonl, test.jsonl, train.txt and valid.txt
@@ -35,9 +35,6 @@ if stage 1 "texts and lists of domains" $domain $dstc2 $llm_dir/smollm : $expdir
     lmtools corpus --kaldi --text $expdir/data/non-native/$set.text --subword hf:$llm_dir/smollm \
       --out $expdir/data/non-native/$set.bin
   done
-  [[ " $cases " != *" choices "* ]] ||
-    bash studies/local/join.sh $datadir choices/dev non-native/dev
-  [[ $cases != *native-choices* ]] || bash studies/local/join.sh $datadir native-choices/dev native/dev
   if [[ $dstc2 ]]; then
     lmtools corpus --text $dstc2/train.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/train.bin
     lmtools corpus --text $dstc2/valid.txt --subword hf:$llm_dir/smollm --out $expdir/data/dstc2/dev.bin

@@ -17,7 +17,7 @@ TEXTS = ["He sat on the mat.", "He sat on the cat", "", "the cat looked out xyz"
 
 
 def test_scores_are_those_of_transformers(tmp_path):
-    """Alone, as a tree of beginnings of any size, behind prompts, and longer than the room."""
+    """Alone, as a tree of beginnings of any size, and longer than the room."""
     write_model(tmp_path / "hf")
     write_gguf(tmp_path / "hf", tmp_path / "tiny.gguf")
     own, far = load(f"hf:{tmp_path / 'hf'}", CPU), load(f"gguf:{tmp_path / 'tiny.gguf'}", CPU)
@@ -28,10 +28,8 @@ def test_scores_are_those_of_transformers(tmp_path):
     sums = [score_texts(many, each, CPU).log_prob for each in (own, far)]
     np.testing.assert_allclose(*sums, atol=1e-3)
     assert len(far.plan_trees(far.prepare(many))) > 1
-    pairs = [("The weather:\n", "is new"), ("One of the  ", "cat sat"), ("He", ""), ("x", "yz.")]
-    assert own.prepare_behind(pairs) == far.prepare_behind(pairs)
     small = load(f"gguf:{tmp_path / 'tiny.gguf'},positions=64,threads=1", CPU)
-    with pytest.raises(UserError, match="has 100 tokens behind its prompt, and there is room for"):
+    with pytest.raises(UserError, match="has 100 tokens, and there is room for"):
         small.prepare(["the " * 100])
     (tmp_path / "bad.gguf").write_bytes((tmp_path / "tiny.gguf").read_bytes()[:2000])
     for name, cause in (("bad.gguf", "llama.cpp cannot load"), ("none", "no such file"),
