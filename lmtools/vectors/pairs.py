@@ -76,7 +76,9 @@ def read_table(
 
 
 def read_stsb(path) -> Iterator[SentencePair]:
-    least, places = find_columns(path)
+    least, places = find_columns(path, share=0.5)  # a wrong field is told with its line
+    if not least:
+        raise UserError(f"{path}: holds no sentence pair; give text")
     if not places:
         raise UserError(
             f"{path}:1: no column of similarities from 0 to {MOST} beside two of text; {ASK}"
@@ -91,10 +93,10 @@ def read_stsb(path) -> Iterator[SentencePair]:
         yield pair
 
 
-def find_columns(path) -> tuple[int, tuple[int, int, int] | None]:
+def find_columns(path, share: float = 1.0) -> tuple[int, tuple[int, int, int] | None]:
     """Return how many fields each line has at a file's beginning, and the places of two sentences
     and their similarity: text beside text, of most words, and beside them numbers from 0 to MOST
-    that do not count the lines. None: there are no such columns, or more.
+    that do not count the lines, in a `share` of them. None: there are no such columns, or more.
     """
     text = read_beginning(path)
     lines = text.decode("utf-8-sig", "replace").split("\n")
@@ -102,10 +104,10 @@ def find_columns(path) -> tuple[int, tuple[int, int, int] | None]:
     rows = [row for row in rows if row != [""]]
     least = min(map(len, rows), default=0)
     columns = list(zip(*(row[:least] for row in rows), strict=True))
-    texts = [sum(map(has_letters, column)) > len(rows) / 2 for column in columns]
+    texts = [2 * sum(map(has_letters, column)) > len(rows) - (share < 1) for column in columns]
     if sum(sum(" " in field for field in column) > len(rows) / 2 for column in columns) > 2:
         return least, None
-    scores = {place for place, column in enumerate(columns) if holds_similarities(column)}
+    scores = {place for place, column in enumerate(columns) if holds_similarities(column, share)}
     found = [
         (sum(len(field.split()) for field in columns[left] + columns[left + 1]), left, score)
         for left in range(least - 1)
@@ -120,9 +122,10 @@ def has_letters(field: str) -> bool:
     return re.search(r"[^\W\d_]", field) is not None
 
 
-def holds_similarities(column: Sequence[str]) -> bool:
-    """Return whether fields are numbers from 0 to MOST, other than ids and the lines' numbers."""
-    numbers = all(NUMBER.fullmatch(field) and 0 <= float(field) <= MOST for field in column)
+def holds_similarities(column: Sequence[str], share: float) -> bool:
+    """Return whether a share of fields are numbers from 0 to MOST, no ids or lines' numbers."""
+    known = [field for field in column if NUMBER.fullmatch(field) and 0 <= float(field) <= MOST]
+    numbers = len(known) >= share * len(column)
     padded = any(re.match(r"0\d", field) for field in column)
     return numbers and not padded and not counts_lines(column)
 

@@ -210,7 +210,7 @@ def test_the_experiment_s_file_has_order_labels_and_looks(tmp_path):
     looks = names.looks([*own, "tta"])
     assert looks["mine"].light == "#000001" and looks["tta-mean"].light == looks["tta"].light
     (tmp_path / "e.yaml").write_text("systems:\n  a: {columns: [], look: {light: red}}\n")
-    with pytest.raises(UserError, match=r"e\.yaml:2: .*missing .*'dark'"):
+    with pytest.raises(UserError, match=r"e\.yaml:2: .*'dark' is missing"):
         load_style(None, read_experiment(tmp_path / "e.yaml"))
 
 

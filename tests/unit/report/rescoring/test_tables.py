@@ -28,7 +28,7 @@ def column(table, name):
 
 
 def test_systems_are_compared_with_the_tuned_first_pass(report):
-    (table,) = main_tables(report)
+    table, *_ = main_tables(report)
     texts = {name: test.texts for name, test in report.lists.sets[1].results.items()}
     found = report.lists.sets[1].refs.compare(texts["tta"], texts["first-pass"]).p
     shown = column(table, "p (tuned)")
@@ -57,7 +57,7 @@ def test_whole_groups_and_what_was_planned(exp, tmp_path):
         f"groups: speaker={tmp_path}/utt2spk.{{set}}\nplanned: [tta]\nsystems: {{tta: []}}\n"
     )
     style = load_style(None, read_experiment(tmp_path / "e.yaml"))
-    (table,) = main_tables(collect_rescoring(exp, style=style))
+    table, *_ = main_tables(collect_rescoring(exp, style=style))
     statistics = [test.results[name].statistics for name in ("tta", "@first")]
     halves = [np.array([part[:10].sum(0), part[10:].sum(0)]) for part in statistics]
     expected = flip_signs(*halves, "wer", 1)
@@ -73,7 +73,7 @@ def test_whole_groups_and_what_was_planned(exp, tmp_path):
 
 def test_only_dev_is_judged_where_there_is_nothing_else(exp):
     report = collect_rescoring(exp, nbests=[exp.parent / "data/dev/nbest.jsonl.gz"])
-    (table,) = main_tables(report)
+    table, *_ = main_tables(report)
     assert table.title.endswith(": dev")
     assert table.header[:3] == ("system", "dev WER %", "95% CI")
 
