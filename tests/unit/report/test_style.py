@@ -73,14 +73,14 @@ def test_the_experiments_of_recipes_are_sound():
         ("lms:\n  a: {color: red}\n", ":2: unknown setting 'lms.a.color'"),
         ("lms:\n  a: {label: [3]}\n", ":2: setting 'lms.a.label' is \\[3\\]"),
         ("lms:\n  a: {look: {light: red, dark: red}}\n", ":2: light: 'red' is no colour"),
-        ("lms:\n  a: {look: {light: '#000000'}}\n", ":2: .*missing .* 'dark'"),
+        ("lms:\n  a: {look: {light: '#000000'}}\n", ":2: .*dark' is missing"),
         ("lms:\n  a: {look: {light: '#000000', dark: '#000000', line: x}}\n", ":2: line: 'x'"),
         (
             "lms:\n  a: {look: {light: '#000000', dark: '#000000', marker: xy}}\n",
             ":2: marker: 'xy'",
         ),
         ("views:\n  eos: {label: e, colour: x}\n", ":2: unknown setting 'views.eos.colour'"),
-        ("spare: [{light: '#000000'}]\n", ":1: .*missing .* 'dark'"),
+        ("spare: [{light: '#000000'}]\n", ":1: .*'dark' is missing"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_place(conf, text, message):
