@@ -121,9 +121,7 @@ class Client:
             self.tokens += tokens
 
     def read(self, content: bytes, path: str, missing: bool) -> dict:
-        """Return the JSON object of an answer, or of the first event of a stream."""
-        if content.startswith(b"data: "):
-            content = content.removeprefix(b"data: ").partition(b"\n")[0]
+        """Return the JSON object of an answer."""
         try:
             answer = msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -14,7 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.llms.client import KEPT, KEY, Client, RefusedError
 from lmtools.llms.options import ServerOptions
-from lmtools.llms.protocols import BadAnswerError, Echo, LlamaCpp, Prompt, Reader, Sglang
+from lmtools.llms.protocols import BadAnswerError, Echo, Prompt
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, Kind, cache_directory
 
@@ -57,7 +57,7 @@ def find_model(client: Client, options: ServerOptions) -> tuple[str, dict]:
     return model, told | {name: about[name] for name in ("root",) if about.get(name)}
 
 
-def find_reader(client: Client, model: str, end: str | None) -> Reader | LlamaCpp:
+def find_reader(client: Client, model: str, end: str | None) -> Echo:
     """Return the way in which a server scores; UserError where there is none."""
     if client.get(f"{client.root}/api/version"):
         raise UserError(
@@ -66,13 +66,12 @@ def find_reader(client: Client, model: str, end: str | None) -> Reader | LlamaCp
             " gguf:FILE"
         )
     if "default_generation_settings" in (client.get(f"{client.root}/props") or {}):
-        kinds: tuple = (LlamaCpp,)
-    elif client.get(f"{client.root}/get_model_info"):
-        kinds = (Sglang,)
-    else:
-        kinds = (Echo, Prompt)
+        raise UserError(
+            f"{client.url}: llama.cpp's server tells no log-probabilities of a text that it is"
+            " given; give its model's file, gguf:FILE"
+        )
     causes = []
-    for kind in kinds:
+    for kind in (Echo, Prompt):
         try:
             return kind(client, model, end)
         except (RefusedError, BadAnswerError) as error:
@@ -80,12 +79,12 @@ def find_reader(client: Client, model: str, end: str | None) -> Reader | LlamaCp
             if "status 401" in str(error) or "status 403" in str(error):
                 break
     raise UserError(
-        f"{client.url}: {'; '.join(causes)}; a server is of use that scores what it is given, as"
-        " vLLM, SGLang, llama.cpp's and llama-cpp-python's (with --logits_all true)"
+        f"{client.url}: {'; '.join(causes)}; a server is of use that scores all of a text that it"
+        " is given, as vLLM and SGLang; give a model of llama-cpp-python's by gguf:FILE"
     )
 
 
-def check_server(reader: Reader | LlamaCpp, lm: str) -> None:
+def check_server(reader: Echo, lm: str) -> None:
     """Ask for what is known; UserError where a server answers otherwise than a language model."""
     first = ORDERED[0][0]
     try:
@@ -113,7 +112,7 @@ class ServerScorer(Scorer):
     kind = "perplexity"
     ragged = True
 
-    def __init__(self, reader: Reader | LlamaCpp, about: dict, spec: LMSpec, computing: Computing):
+    def __init__(self, reader: Echo, about: dict, spec: LMSpec, computing: Computing):
         self.reader, self.client, self.spec = reader, reader.client, spec
         self.rows = BATCH * self.client.options.requests
         self.signature = {
