@@ -18,7 +18,6 @@ OF_DOORS = {
         *("interop/test_rover.py", "recipe/test_networks.py"),
         "unit/report/rescoring/test_confidences.py",
     ),
-    "nist": ("interop/test_sctk.py",),
     "phrases": ("unit/report/rescoring/test_phrases.py",),
     "serve": ("unit/verbs/test_examples.py",),
     "transcribe": ("unit/verbs/test_examples.py", "interop/test_transcribe.py"),

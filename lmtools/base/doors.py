@@ -29,7 +29,6 @@ DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ears": ("texts scored by their sound, lists of several recognisers", ("pool",)),
     "llms": ("large language models behind servers and in GGUF files", ()),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
-    "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ("harm",)),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
     "transcribe": ("text, subtitles and times of recordings", ("transcribe",)),

@@ -90,9 +90,6 @@ def pair_words(
     alignment: Alignment, ref: Sequence[str], hyp: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (C, S, D or I, word of the reference, word of the hypothesis) of an alignment."""
-    if hasattr(alignment, "pairs"):  # the door nist's, which knows the words of its own path
-        yield from alignment.pairs
-        return
     left, right = iter(ref), iter(hyp)
     for step in alignment.steps:
         yield step, "" if step == "I" else next(left), "" if step == "D" else next(right)

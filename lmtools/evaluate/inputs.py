@@ -4,20 +4,21 @@ alike before they are compared.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
+from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, edits
 from lmtools.formats.kaldi_text import list_speakers
 from lmtools.formats.lists import Side, join_ids, join_texts
-from lmtools.formats.nbest import trn
+from lmtools.formats.nbest import ctm, stm
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import KALDI, read_kaldi, read_sentences
 from lmtools.text.normaliser import parse_normaliser
@@ -29,30 +30,76 @@ UNSAID = "norm:none"  # in the signatures of error rates
 
 @dataclass(frozen=True)
 class Texts:
-    """One file: texts by utterance (first hypotheses of lists), the lists if any, its format, and
-    who speaks where the file says so.
+    """One file: texts by utterance (first hypotheses of lists), the lists if any, and who speaks
+    where the file says so.
     """
 
     path: str
     texts: Mapping[str, str]
     lists: tuple[NBest, ...] | None = None
-    form: str = KALDI
     speakers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
-def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
+def load(path: str, spec: str | None = None) -> Texts:
     """Load the texts in `path`: of the format `spec`, one that recognises it, or Kaldi text."""
     name = spec or (KALDI if path == "-" else detect(path, default=KALDI))
     if spec is None and name == KALDI:
         return Texts(path, read_kaldi(path, "--plain", f"name its format: --format {KALDI}"))
     form = find_format(name, FORMATS)
-    if markup and name == "trn":
-        return Texts(path, trn.read(path, markup=True), form=name)
     nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     lists = form.lists or any(nbest.ref is not None for nbest in nbests)
     held = tuple(nbests) if lists else None
-    return Texts(path, best, held, name.partition(":")[0], speakers=list_speakers(nbests))
+    return Texts(path, best, held, speakers=list_speakers(nbests))
+
+
+def cut_words(
+    ref: str, hyps: Sequence[str]
+) -> tuple[Texts, list[Texts], Mapping[str, stm.StmSegment]]:
+    """Return the texts of an stm by segment, those of each ctm, and the segments, without those
+    that sclite ignores; UserError for a ctm with a channel that the stm lacks.
+    """
+    channels = stm.read_channels(ref)
+    segments = {
+        f"{row.recording}-{row.channel}-{place:04d}": row
+        for rows in channels.values()
+        for place, row in enumerate(rows)
+    }
+    utts = {id(row): utt for utt, row in segments.items()}
+    texts = []
+    for path in hyps:
+        said: dict[str, list[tuple[float, str]]] = {utt: [] for utt in segments}
+        for segment, start, word in place_words(path, channels, ref):
+            said[utts[id(segment)]].append((start, word))
+        ordered = {utt: sorted(words, key=itemgetter(0)) for utt, words in said.items()}
+        joined = {utt: " ".join(word for _, word in words) for utt, words in ordered.items()}
+        texts.append({utt: joined[utt] for utt, row in segments.items() if not row.ignored})
+    scored = {utt: row for utt, row in segments.items() if not row.ignored}
+    own = Texts(ref, {utt: row.text for utt, row in scored.items()})
+    return own, [Texts(*one) for one in zip(hyps, texts, strict=True)], scored
+
+
+def place_words(
+    path: str, channels: Mapping[tuple[str, str], Sequence[stm.StmSegment]], ref: str
+) -> Iterator[tuple[stm.StmSegment, float, str]]:
+    """Yield the segment, start and text of each word of a ctm: the first segment of its channel
+    that ends after the word's middle, or the last; UserError for an unknown channel.
+    """
+    ends = {
+        names: list(accumulate((row.end for row in rows[:-1]), max))
+        for names, rows in channels.items()
+    }
+    for where, recording, columns in ctm.read_rows(path):
+        if columns:  # else a comment says that there are no words
+            channel, start, duration, word, *_ = columns
+            names = recording.lower(), channel.lower()
+            if names not in channels:
+                raise UserError(
+                    f"{where}: recording {recording!r}, channel {channel!r} is not in {ref}; give"
+                    " the hypotheses of these recordings, under the same names of channels"
+                )
+            place = bisect_right(ends[names], float(start) + float(duration) / 2)
+            yield channels[names][place], float(start), word
 
 
 def load_plain(path: str) -> Texts:
@@ -161,11 +208,10 @@ def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
 
 @dataclass(frozen=True)
 class TextRules:
-    """A function text -> text for both sides, or NIST's global map, and what signatures say."""
+    """A function text -> text for both sides, and what signatures say of it."""
 
     change: Callable[[str], str]
     signature: str
-    glm: Any = None
 
     @classmethod
     def read(
@@ -186,34 +232,13 @@ class TextRules:
         change = cache(lambda text: edits.spell(normalise(unify(text)), spellings))
         return cls(change, signature)
 
-    @classmethod
-    def read_map(cls, path, others: Sequence) -> "TextRules":
-        """Return the rules of a global map; UserError beside `others`."""
-        if any(others):
-            raise UserError(
-                f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
-                " --map-words"
-            )
-        glm = open_door("nist", "glm:GlobalMap", "--glm")(path)
-        return cls(str, glm.signature, glm)
-
-    def rewrite(self, source: Texts, side: str = "hyp") -> Texts:
-        """Return a file's texts, and lists with references, by the rules; `side`: ref or hyp."""
-        kind = "trn" if source.form == "trn" else None
-        hyps, refs = self.find_change("hyp", kind), self.find_change("ref", kind)
+    def rewrite(self, source: Texts) -> Texts:
+        """Return a file's texts, and lists with references, by the rules."""
         lists = source.lists and tuple(
-            edits.rewrite_list(nbest, hyps, refs) for nbest in source.lists
+            edits.rewrite_list(nbest, self.change, self.change) for nbest in source.lists
         )
-        change = refs if side == "ref" else hyps
-        texts = {utt: change(text) for utt, text in source.texts.items()}
+        texts = {utt: self.change(text) for utt, text in source.texts.items()}
         return replace(source, texts=texts, lists=lists)
-
-    def find_change(self, side: str, kind: str | None = None) -> Callable[[str], str]:
-        """Return what rewrites a side. A global map sees an stm, and a ctm or a trn."""
-        if not self.glm:
-            return self.change
-        kind = kind or ("stm" if side == "ref" else "ctm")
-        return cache(partial(self.glm.rewrite, kind=kind, side=side))
 
     def sign(self, result: Evaluation) -> Evaluation:
         signature, rules = result.signature, f"norm:{self.signature}"

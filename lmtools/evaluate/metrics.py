@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.evaluate.edits import Alignment, Counts, align
@@ -53,36 +52,18 @@ def mixed(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What counts as right beside equal words: optional words of the reference that are missing
-    (`optional`, sclite's -D), and words of which a fragment `wor-` is the beginning or `-ord` the
-    end (`fragments`, its -F).
-    """
-
-    optional: bool = False
-    fragments: bool = False
-
-
-@functools.cache
-def find_nist_aligner() -> Callable[[str, str, Rules], Alignment]:
-    """Return what aligns texts as sclite does; UserError without the door nist."""
-    return open_door("nist", "alignment:align_texts", "metric wer:rules=sclite, or hub5")
-
-
-@dataclass(frozen=True)
 class ErrorRate:
     """WER, CER or MER in percent; statistics are substitutions, deletions, insertions and reference
     length.
 
-    `rules` is what the signature says beside the rest. `nist`: texts are aligned as sclite does,
-    with its markup. `choices`: option -> value, the default first -> the fields that it changes.
+    `rules` is what the signature says beside the rest. `choices`: option -> value, the default
+    first -> the fields that it changes.
     """
 
     title: str
     unit: str
     split: Callable[[str], Sequence[str]]
     rules: str = ""
-    nist: Rules | None = None
     choices: Mapping[str, Mapping[str, Mapping]] = field(default_factory=lambda: EMPTY, hash=False)
     lower_is_better = True
     width = 4
@@ -98,8 +79,6 @@ class ErrorRate:
                 f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
                 " bleu, chrf or ter"
             )
-        if self.nist:
-            return find_nist_aligner()(ref, hyp, self.nist)
         return align(self.split(ref), self.split(hyp))
 
     def sum_up(self, alignments: Sequence[Alignment]) -> np.ndarray:
@@ -140,8 +119,7 @@ class ErrorRate:
     @property
     def signature(self) -> str:
         """Return the rules and the version by which the figure can be computed again."""
-        case = "insensitive" if self.nist else "mixed"
-        rules = f"case:{case}|norm:none|nrefs:1|missing:deleted" + self.rules
+        rules = f"case:mixed|norm:none|nrefs:1|missing:deleted{self.rules}"
         return f"metric:{self.title.lower()}|{rules}|version:lmtools-{__version__}"
 
 
@@ -162,6 +140,8 @@ def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
     known = f"{name} takes {describe_options(metric.choices) or 'no options'}"
     options = parse_pairs(filter(None, rest.split(",")), f"metric {spec:.60}: option", remedy=known)
     for option, value in options.items():
+        if (name, option) == ("wer", "rules"):
+            known = "sctk's sclite counts by NIST's rules (lmtools convert --to trn)"
         if value not in metric.choices.get(option, ()):
             raise UserError(f"metric {spec!r:.60}: no option {option}={value:.40}; {known}")
     chosen = {
@@ -189,21 +169,9 @@ def describe_options(choices: Mapping[str, Mapping]) -> str:
 
 
 LOWERCASE = {"no": {}, "yes": {"lowercase": True}}  # sacreBLEU's option, of BLEU and chrF
-HUB5 = "hub5"  # the rules of NIST's hub5 tests: sclite -F -D
 
 METRICS = Metrics(
-    wer=ErrorRate(
-        "WER",
-        "words",
-        words,
-        choices={
-            "rules": {
-                "plain": {},
-                "sclite": {"nist": Rules(), "rules": "|rules:sclite"},
-                HUB5: {"nist": Rules(optional=True, fragments=True), "rules": "|rules:hub5"},
-            }
-        },
-    ),
+    wer=ErrorRate("WER", "words", words),
     cer=ErrorRate(
         "CER",
         "characters",

@@ -19,6 +19,7 @@ from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.evaluate.inputs import (
     TextRules,
     Texts,
+    cut_words,
     join,
     join_sessions,
     lists_of,
@@ -30,13 +31,12 @@ from lmtools.evaluate.inputs import (
     refuse_first_words,
     same_length,
 )
-from lmtools.evaluate.metrics import HUB5, METRIC_HELP, METRICS, ErrorRate
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS, ErrorRate
 from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts
 from lmtools.evaluate.sacre import Sacre
 from lmtools.evaluate.show import LENGTH, WORDS, count_words, find_namer, split_evaluation
 from lmtools.evaluate.significance import compare_groups, find_gains, paired_bootstrap
 from lmtools.formats import detect, kaldi_text
-from lmtools.formats.nbest import trn
 from lmtools.formats.nbest.stm import StmSegment
 from lmtools.formats.texts import KALDI
 from lmtools.types import SPEAKER
@@ -82,7 +82,12 @@ def arguments(parser):
     parser.add("--unify", "--map-words")
     parser.groups["normaliser"].description = "applied to hypotheses and references"
     parser.add("--normaliser")
-    add_rules(parser)
+    help_text = (
+        "also print tables by speaker (of an stm or lists, or as ids say), speaker=UTT2SPK or"
+        " another NAME=MAP, length, label (of an stm), or words (the most frequent confusions,"
+        " deletions and insertions)"
+    )
+    parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
     words_help = GROUPS["input"]["--words"]["help"]
     help_text = f"{words_help}, and what changed against --against"
     parser.add("--words", help=help_text)
@@ -97,21 +102,6 @@ def arguments(parser):
     parser.add_argument("--oracle-out", metavar="F", help=help_text)
     parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")
     parser.add("--out", required=False, metavar="F.json", help="also write all figures as JSON")
-
-
-def add_rules(parser):
-    """Declare NIST's rules, and tables by part."""
-    help_text = (
-        "NIST's global map: rewrite references and hypotheses by its rules, as csrfilt does, and"
-        f" count as for hub5 (--metric wer:rules={HUB5}); an stm and a ctm are compared by segment"
-    )
-    parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
-    help_text = (
-        "also print tables by speaker (of an stm or lists, or as ids say), speaker=UTT2SPK or"
-        " another NAME=MAP, length, label (of an stm), or words (the most frequent confusions,"
-        " deletions and insertions)"
-    )
-    parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
 
 
 def run(args):
@@ -160,19 +150,15 @@ class Inputs(NamedTuple):
 
 
 def read_inputs(args) -> Inputs:
-    """Read all texts, by segment where an stm and a ctm are scored as sclite does."""
-    rules = read_rules(args)
-    nist = isinstance(METRICS[args.metric], ErrorRate) and METRICS[args.metric].nist is not None
-    if args.glm and not nist:
-        raise UserError(f"--glm: is for word error rates; leave out --metric {args.metric}")
-    formats = [*(args.format or []), None, None]
-    timed = nist or (is_wer(args.metric) and {SPEAKER, "label"} & {*args.by})
-    if timed and args.ref and len(args.ref) == 1 and not args.plain:
-        paths = zip((args.ref[0], args.hyp), (formats[1], formats[0]), strict=True)
-        kinds = [spec or (KALDI if path == "-" else detect(path, KALDI)) for path, spec in paths]
-        if kinds == ["stm", "ctm"]:
-            return read_timed(args, rules, nist)
-    hyp, sources, against = read_files(args, nist)
+    """Read all texts, by segment where an stm and a ctm are compared by speaker or label."""
+    rules = TextRules.read(args.unify, args.normaliser, args.map_words)
+    segments: Mapping[str, StmSegment] = {}
+    if are_by_segment(args):
+        paths = [args.hyp, args.against] if args.against else [args.hyp]
+        ref, (hyp, *more), segments = cut_words(args.ref[0], paths)
+        sources, against = [ref], more[0] if more else None
+    else:
+        hyp, sources, against = read_files(args)
     if args.session is not None:
         hyp, against = (one and join_sessions(one, args.session) for one in (hyp, against))
         sources = [
@@ -180,44 +166,27 @@ def read_inputs(args) -> Inputs:
         ]
     if rules:
         old, hyp = hyp, rules.rewrite(hyp)
-        sources = [hyp if ref is old else rules.rewrite(ref, "ref") for ref in sources]
+        sources = [hyp if ref is old else rules.rewrite(ref) for ref in sources]
         against = against and rules.rewrite(against)
-    return Inputs(hyp, sources, against, rules=rules, segments={})
+    return Inputs(hyp, sources, against, rules=rules, segments=segments)
 
 
-def read_rules(args) -> TextRules | None:
-    """Return the rules that rewrite texts; a global map makes WER that of hub5's rules."""
-    if not args.glm:
-        return TextRules.read(args.unify, args.normaliser, args.map_words)
-    if args.metric == "wer":
-        args.metric = f"wer:rules={HUB5}"
-    return TextRules.read_map(args.glm, (args.normaliser, args.unify, args.map_words))
+def are_by_segment(args) -> bool:
+    """Return whether an stm and a ctm are compared by a part that the stm's segments tell."""
+    timed = {SPEAKER, "label"} & {*args.by} and args.session is None
+    if not timed or args.plain or len(args.ref or ()) != 1:
+        return False
+    hyp, ref, *_ = [*(args.format or []), None, None]
+    specs = ((args.ref[0], ref), (args.hyp, hyp))
+    kinds = [spec or (KALDI if path == "-" else detect(path, KALDI)) for path, spec in specs]
+    return kinds == ["stm", "ctm"]
 
 
-def read_timed(args, rules: TextRules | None, nist: bool) -> Inputs:
-    """Read a ctm, or two, by the segments of an stm; plain words where sclite's rules are off."""
-    if rules and not rules.glm:
-        raise UserError(
-            f"{args.hyp}: a ctm by the segments of an stm is rewritten by --glm alone; leave out"
-            " --normaliser, --unify and --map-words"
-        )
-    glm, cut_words = (
-        rules and rules.glm,
-        open_door("nist", "segments:cut_words", "an stm and a ctm"),
-    )
-    ref, hyp, segments = cut_words(args.ref[0], args.hyp, glm)
-    if not nist:
-        plain = (" ".join(trn.plain(text, args.ref[0])) for text in ref.texts.values())
-        ref = dataclasses.replace(ref, texts=dict(zip(ref.texts, plain, strict=True)))
-    against = cut_words(args.ref[0], args.against, glm)[1] if args.against else None
-    return Inputs(hyp, [ref], against, rules=rules, segments=segments)
-
-
-def read_files(args, markup: bool) -> tuple[Texts, list[Texts], Texts | None]:
-    """Read hypotheses, references, and the other system's hypotheses; a trn may have `markup`."""
+def read_files(args) -> tuple[Texts, list[Texts], Texts | None]:
+    """Read hypotheses, references, and the other system's hypotheses."""
     if not args.ref and args.plain:
         raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
-    read_hyp, read_ref = choose_readers(args, markup)
+    read_hyp, read_ref = choose_readers(args)
     hyp = read_hyp(args.hyp)
     sources = [read_ref(path) for path in args.ref] if args.ref else [hyp]
     if hyp.lists is None and sources[0] is hyp:
@@ -230,7 +199,7 @@ def read_files(args, markup: bool) -> tuple[Texts, list[Texts], Texts | None]:
     return hyp, sources, against
 
 
-def choose_readers(args, markup: bool) -> tuple[Callable[[str], Texts], Callable[[str], Texts]]:
+def choose_readers(args) -> tuple[Callable[[str], Texts], Callable[[str], Texts]]:
     """Return what reads hypotheses and what reads references."""
     if args.plain and args.format:
         raise UserError("--format: plain text has none; leave out --plain or --format")
@@ -239,7 +208,7 @@ def choose_readers(args, markup: bool) -> tuple[Callable[[str], Texts], Callable
     hyp, ref, *more = [*(args.format or []), None, None]
     if any(more):
         raise UserError("--format: more than two; give that of --hyp, then that of --ref")
-    return partial(load, spec=hyp, markup=markup), partial(load, spec=ref, markup=markup)
+    return partial(load, spec=hyp), partial(load, spec=ref)
 
 
 def evaluate_system(

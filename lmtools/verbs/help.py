@@ -43,6 +43,8 @@ GONE = (
     ("convert lattice", "--from", "write --format"),
     ("rescore", "--to", "write --nbest-to"),
     ("evaluate", "--json", "write --out"),
+    ("evaluate", "--glm", "sctk's hubscr.pl, or csrfilt.sh and sclite, score by global maps what"
+     " lmtools convert --to ctm and --to trn write"),
     ("embed sts", "--layers", "write --layer"),
     ("embed sts", "--batch-rows", "write --rows"),
     ("ngram", "--counts", "estimate from the text: --text F"),

@@ -22,8 +22,8 @@ order=4           # of the n-gram
 train_opts=       # key=value settings over all of --confs, as in steps=100
 lattices=         # LMs that rescore lattices, with the n-gram, as in "lstm-softmax lstm-bce-nce"
 lattice_opts="--set tokens=8 cover_beam=60 --exact 20 --nj 2" # of lmtools lattice rescore
-hub5=             # "GLM" or "GLM STM SEGMENTS", to score as hub5 is scored, too: NIST's global map;
-                  # NIST's stm of test and Kaldi's segments of its utterances
+hub5=             # "GLM STM SEGMENTS", to score test by NIST's hubscr.pl (sctk), too: NIST's global map
+                  # and stm, and Kaldi's segments of the utterances
 precision=auto    # of matrix products in scoring: auto, float32 or bfloat16
 nj=1              # processes that train and score at a time; 1 with a GPU
 datadir=data/swbd # for prepared data
@@ -98,12 +98,11 @@ if stage 5 "tune on dev and rescore" $expdir/{lm,score} $experiment conf \
   done
 fi
 
-if stage 6 "score as hub5" $datadir/{test,swb,ch}/text $expdir/rescore $hub5 \
-  : $expdir/scored; then
-  bash studies/local/score_hub5.sh $datadir $expdir $hub5
+if stage 6 "score as hub5" $expdir/rescore $hub5 : $expdir/scored; then
+  bash studies/local/score_hub5.sh $expdir $hub5
 fi
 
-if stage 7 "report" $datadir/{dev,test,swb,ch}/nbest.jsonl $expdir/{tune,rescore,scored} \
+if stage 7 "report" $datadir/{dev,test,swb,ch}/nbest.jsonl $expdir/{tune,rescore} \
   $experiment conf : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment $experiment --nbest $datadir/{dev,test,swb,ch}/nbest.jsonl \
     --conf conf/report.yaml --title "librispeech ($corpus)"

@@ -8,7 +8,7 @@ a text does not say where its words were said. The format is read, not written.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +55,11 @@ class StmSegment:
     label: str
     text: str
 
+    @property
+    def ignored(self) -> bool:
+        """Whether sclite leaves this part of a recording out of the count."""
+        return IGNORED in self.text.lower().split()
+
 
 def read_segments(path) -> Iterator[tuple[str, StmSegment]]:
     """Yield where each segment stands, and the segment; UserError with the line of none."""
@@ -85,7 +90,7 @@ def read(path) -> Iterator[NBest]:
             raise UserError(
                 f"{where}: {utt!r} has two channels; give each its own name, such as {utt}_A"
             )
-        if IGNORED in segment.text.lower().split():
+        if segment.ignored:
             raise UserError(
                 f"{where}: a part of {utt!r} that is not scored, and hypotheses do not say which"
                 " of their words are in it; score with sclite, or give Kaldi text of the rest"
@@ -98,7 +103,27 @@ def read(path) -> Iterator[NBest]:
         speakers = {turn.speaker for turn in turns[utt]}
         extra = {SPEAKER: speakers.pop() if len(speakers) == 1 else ""}
         yield NBest(utt, (Hypothesis(text),), extra=extra)
-    if both := [pair for rows in turns.values() for pair in find_overlaps(rows)]:
+    warn_overlaps(path, turns.values())
+
+
+def read_channels(path) -> dict[tuple[str, str], list[StmSegment]]:
+    """Read the segments of each recording and channel, both in lower case, in the order of time;
+    UserError for no plain stm.
+    """
+    channels: dict[tuple[str, str], list[StmSegment]] = {}
+    for where, segment in read_segments(path):
+        trn.plain(segment.text, where)
+        names = segment.recording.lower(), segment.channel.lower()
+        channels.setdefault(names, []).append(segment)
+    if not channels:
+        raise UserError(f"{path}: holds no segment; give an stm file")
+    warn_overlaps(path, channels.values())
+    return {names: sorted(rows, key=lambda row: row.begin) for names, rows in channels.items()}
+
+
+def warn_overlaps(path, channels: Iterable[Sequence[StmSegment]]) -> None:
+    """Say how many segments begin inside one of another speaker, and the first."""
+    if both := [pair for rows in channels for pair in find_overlaps(rows)]:
         other = both[0][1]
         say(
             f"warning: {path}: {len(both)} segments begin while another speaker has the word (first"

@@ -1,8 +1,7 @@
 """sclite's trn: an utterance a line, its id in parentheses last, `blue finch sings (zed1)`.
 
 Only plain words are read and written: `{ um / uh }` alternations, `(optional)` words and the null
-word `@` are markup that sclite scores in its own way, and are refused, but for references and
-hypotheses that are scored so (lmtools.nist). Lines that start with `;;`
+word `@` are markup that sclite scores in its own way, and are refused. Lines that start with `;;`
 are comments.
 """
 
@@ -29,8 +28,8 @@ def recognises(path: Path, first: str) -> bool:
     return not SUFFIXES.isdisjoint(path.suffixes)
 
 
-def read(path, markup: bool = False) -> dict[str, str]:
-    """Read the text by utterance id; UserError for no trn, and `markup` not asked for."""
+def read(path) -> dict[str, str]:
+    """Read the text by utterance id; UserError for no trn, and for markup."""
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):
@@ -42,8 +41,7 @@ def read(path, markup: bool = False) -> dict[str, str]:
                 f"{where}: no utterance id at the end of the line; write `w1 w2 ... (utt)`"
             )
         first_time(identifier(match[2], where), texts, where)
-        words = match[1].split() if markup else plain(match[1], where)
-        texts[match[2]] = " ".join(words)
+        texts[match[2]] = " ".join(plain(match[1], where))
     return texts
 
 

@@ -92,7 +92,13 @@ def test_a_metric_has_one_name(spec, name):
     "spec",
     [
         *("per", "", "bleu:tok=zh", "bleu:tokenize=jp", "bleu:tokenize", "wer:blanks=no", "BLEU"),
-        *("cer:blanks=no,blanks=yes", "ter:asian=yes", "bleu:tokenize=spm", "x" * 999),
+        *(
+            "wer:rules=hub5",
+            "cer:blanks=no,blanks=yes",
+            "ter:asian=yes",
+            "bleu:tokenize=spm",
+            "x" * 999,
+        ),
     ],
 )
 def test_what_is_no_metric_is_refused_in_a_line(spec, capsys):

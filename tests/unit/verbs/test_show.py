@@ -8,7 +8,6 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from needs import needs
 
 from lmtools.cli import main
 from lmtools.formats import FORMATS, jsonl
@@ -111,12 +110,6 @@ def test_characters(show):
     assert "[-x-]{+y+}" in show("u3", "--metric", "cer")
     assert "no reference{+s+}" in show("u2", "--metric", "cer")
     assert "[-x-]{+y+}" in show("u3", "--metric", "chrf")
-
-
-@needs("nist")
-def test_nist_s_rules_align_no_words(show):
-    said = show("--metric", "wer:rules=sclite", status=1)
-    assert "--metric wer:rules=sclite: aligns no words" in said
 
 
 def test_tokens_of_bleu(show):

@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# score_hub5.sh DATADIR EXPDIR [GLM [STM SEGMENTS]]: score what EXPDIR/rescore/SYSTEM/SET.txt holds as
-# NIST scores hub5, by the rules of GLM, into EXPDIR/scored/SYSTEM/SET.json, which the report prints.
-# Of test with STM, the texts are words in the times of SEGMENTS, and each label has its figures;
-# else references are DATADIR/SET/text. Without GLM there is nothing to do.
+# score_hub5.sh EXPDIR [GLM STM SEGMENTS]: score the texts of test, EXPDIR/rescore/SYSTEM/test.txt, as
+# NIST scores hub5, by NIST's hubscr.pl (Debian: apt install sctk), into EXPDIR/scored/SYSTEM. The
+# texts are words in the times of SEGMENTS, Kaldi's. Without GLM or hubscr.pl there is nothing to do.
 set -euo pipefail
-data=$1 exp=$2 glm=${3-} stm=${4-} segments=${5-}
+exp=$1 glm=${2-} stm=${3-} segments=${4-}
 mkdir -p "$exp/scored"
-if [[ $stm && ! $segments ]]; then
-  echo "score_hub5.sh: $stm: has the times of recordings; give Kaldi's segments after it" >&2
+[[ $glm ]] || exit 0
+if [[ ! $segments ]]; then
+  echo "score_hub5.sh: $glm: give NIST's stm of test, and Kaldi's segments, after it" >&2
   exit 1
 fi
-[[ $glm ]] || exit 0
-for set in test swb ch; do
-  for text in "$exp"/rescore/*/"$set.txt"; do
-    system=$(basename "$(dirname "$text")")
-    out=$exp/scored/$system
-    mkdir -p "$out"
-    if [[ $set = test && $stm ]]; then
-      python3 studies/local/to_ctm.py "$text" "$segments" "$out/$set.ctm"
-      lmtools evaluate --ref "$stm" --hyp "$out/$set.ctm" --glm "$glm" --by label \
-        --out "$out/$set.json"
-    else
-      lmtools evaluate --ref "$data/$set/text" --hyp "$text" --glm "$glm" --out "$out/$set.json"
-    fi
-  done
+PATH=$PATH:/usr/lib/sctk/bin # Debian's
+if ! command -v hubscr.pl > /dev/null; then
+  echo "score_hub5.sh: hubscr.pl is not installed (Debian: apt install sctk); nothing is scored" >&2
+  exit 0
+fi
+for text in "$exp"/rescore/*/test.txt; do
+  system=$(basename "$(dirname "$text")")
+  out=$exp/scored/$system
+  mkdir -p "$out"
+  cp "$stm" "$out/ref.stm" # hubscr.pl writes beside it
+  python3 studies/local/to_ctm.py "$text" "$segments" "$out/test.ctm"
+  hubscr.pl -g "$glm" -l english -h hub5 -r "$out/ref.stm" "$out/test.ctm" > "$out/log" 2>&1 ||
+    { cat "$out/log" >&2 && exit 1; }
+  echo "$system: $(grep -m1 Sum/Avg "$out/test.ctm.filt.sys")"
 done
