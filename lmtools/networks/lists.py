@@ -18,16 +18,17 @@ from lmtools.rescoring.weights import Weights
 from lmtools.text.scripts import split_letters
 from lmtools.types import TOTAL, ConfusionNetwork, Hypothesis, NBest
 
-CHOICES = ("consensus", "best")
-
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """How a list becomes a network: softmax(scale * total) of its first `depth`, and `choice`."""
+    """How a list becomes a network: softmax(scale * total) of its first `depth`. Chosen are the
+    words of its best hypothesis; by `consensus`, which votes of systems take, the most probable one
+    of each slot.
+    """
 
     scale: float = 1.0
     depth: int | None = None
-    choice: str = CHOICES[0]
+    consensus: bool = False
 
 
 def rank_lists(
@@ -67,7 +68,7 @@ def build_networks(
     for nbest, totals in ranked:
         shares = posterior(totals[: plan.depth], plan.scale)
         try:
-            network = build_network(nbest, shares, plan.choice)
+            network = build_network(nbest, shares, plan.consensus)
             yield mark_words(nbest, network) if len(shares) == 1 else network
         except UserError as error:
             raise UserError(f"utterance {nbest.utt!r}: {error}") from None
@@ -95,10 +96,12 @@ def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
     return replace(network, slots=tuple(slots))
 
 
-def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:
+def build_network(
+    nbest: NBest, shares: Sequence[float], consensus: bool = False
+) -> ConfusionNetwork:
     """Return the network of a list's first hypotheses by their probabilities (hypotheses,)."""
     builder, placed = align_list(nbest, shares)
-    if choice == CHOICES[0] or not placed:
+    if consensus or not placed:
         return builder.finish(nbest.utt, ref=nbest.ref)
     best = spaced(nbest.hyps[0])
     return builder.finish(nbest.utt, placed[best], best.split(), nbest.ref)

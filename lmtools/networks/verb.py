@@ -1,6 +1,4 @@
-"""lmtools network: confusion networks of lists and lattices, the consensus of their words and
-confidences.
-"""
+"""lmtools network: confusion networks of lists and lattices, their words and confidences."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +21,7 @@ from lmtools.networks import files as network_files
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.confusion import as_lattice
 from lmtools.networks.files import NETWORKS
-from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists
+from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
 from lmtools.networks.rover import FREQUENCY, VOTES, Vote
 from lmtools.rescoring.defaults import load_weights
@@ -34,6 +32,7 @@ from lmtools.types import ConfusionNetwork
 from lmtools.verbs.numbers import amount, share
 from lmtools.verbs.parser import add_actions
 
+CHOICES = CONSENSUS, BEST = "consensus", "best"
 FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
 REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
 
@@ -52,8 +51,8 @@ def run(args):
 
 
 def declare_build(parser):
-    """Build a confusion network of each N-best list or lattice: the consensus of its words, their
-    posteriors, times and alternatives.
+    """Build a confusion network of each N-best list or lattice: the words of its best hypothesis
+    (of lattices the consensus), their posteriors, times and alternatives.
     """
     inputs = parser.groups["input"].add_mutually_exclusive_group(required=True)
     parser.add("--nbest", among=inputs, required=False)
@@ -69,9 +68,10 @@ def declare_build(parser):
     parser.add("--scale", default=1.0)
     parser.add("--depth", help="use only the first N hypotheses of a list")
     help_text = (
-        "write the consensus of the words (the default), or the hypothesis with the best score"
+        "of lattices, write the consensus of the words (the default), or the path with the best"
+        " score, as of lists"
     )
-    parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
+    parser.add_argument("--choice", choices=CHOICES, help=help_text)
     add_output(parser)
 
 
@@ -91,7 +91,9 @@ def build(args):
 
 def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
     """Return the networks of N-best lists, all read first where there are weights."""
-    plan = NetworkPlan(args.scale, args.depth, args.choice)
+    if args.choice == CONSENSUS:
+        raise UserError("--choice consensus: is of --lattices; lists have their best hypothesis")
+    plan = NetworkPlan(args.scale, args.depth)
     if not args.weights:
         if args.scores:
             raise UserError("--scores: needs --weights, which say how much each column counts")
@@ -117,7 +119,7 @@ def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
         lattice, messages = drop_unusable(lattice)
         say_lines(messages)
         chosen = default_weights(lattice) if weights is None else weights
-        yield decode_mbr(lattice, chosen, args.scale, 0 if args.choice == "best" else ROUNDS)
+        yield decode_mbr(lattice, chosen, args.scale, 0 if args.choice == BEST else ROUNDS)
 
 
 def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
@@ -250,7 +252,7 @@ def add_systems(parser):
 
 def read_systems(args) -> list[systems.SystemOutput]:
     """Read the systems that the options name; say what they lack and where they are unlike."""
-    plan = NetworkPlan(args.scale, args.depth)
+    plan = NetworkPlan(args.scale, args.depth, consensus=True)
     outputs = [systems.read_system(path, args.format, plan) for path in args.systems]
     outputs, warnings = systems.complete_systems(outputs)
     say_lines([*warnings, *systems.find_spellings(outputs)])

@@ -190,5 +190,5 @@ def share_confidence(nbest: NBest) -> list[tuple[str, float]]:
         return []
     build = open_door("networks", "lists:build_network", "confidences")
     totals = np.array([hyp.scores[TOTAL] for hyp in nbest.hyps])
-    network = build(nbest, posterior(totals, 1.0), "best")
+    network = build(nbest, posterior(totals, 1.0))
     return [(slot.chosen, slot.confidence) for slot in network.slots if slot.chosen]

@@ -41,7 +41,7 @@ def test_every_result(whole):
     exp = whole.home / "exp/networks"
     results = {path.relative_to(exp).as_posix(): path for path in exp.glob("*/*/*.result")}
     assert {path for path in results if path.startswith("build")} == {
-        f"build/native/{name}.result" for name in ("scales", "confidences", "consensus")
+        f"build/native/{name}.result" for name in ("scales", "confidences")
     }
     assert {f"rover/native/{name}.result" for name in ("tuned", "freq", "share")} <= {*results}
     assert {"lattices/all/0.02.result", "lattices/all/0.1.result"} <= {*results}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Words and confidences: consensus against the best hypothesis, confidences before and after
-# calibration, two recognisers combined, lattices. Lists
-# are those that stage 1 of run_books.sh prepares, or others of the same form.
+# Words and confidences: confidences before and after calibration, two recognisers combined, the
+# consensus of lattices. Lists are those that stage 1 of run_books.sh prepares, or others of the same
+# form.
 #
 #   studies/run_networks.sh --lists-dir data/books --lm exp/books/lm/ngram4
 #

@@ -22,12 +22,12 @@ def network_of(nbest, **plan):
     return network
 
 
-def test_consensus_of_a_list():
-    """Two of three in each place, though no hypothesis has them all."""
-    network = network_of(LIST)
+def test_words_of_a_list():
+    """Those of the best hypothesis; by consensus two of three in each place, which none has all."""
+    network = network_of(LIST, consensus=True)
     assert (network.text, network.ref) == ("a b c", "a b c")
     assert [slot.confidence for slot in network.slots] == pytest.approx([0.6, 0.7, 0.7])
-    best = network_of(LIST, choice="best")
+    best = network_of(LIST)
     assert best.text == "x b c"
     assert [slot.confidence for slot in best.slots] == pytest.approx([0.4, 0.7, 0.7])
     assert network_of(LIST, depth=1).text == "x b c"
@@ -94,8 +94,8 @@ def test_weights_and_columns_as_rescore_takes_them(here, capsys):
     given = ["--nbest", "nbest.jsonl", "--scores", "x=x.scores", "--weights", "w.json"]
     assert main(["rescore", *given, "--out", "chosen"]) == 0
     build = ["network", "build", *given]
-    assert main([*build, "--out", "n.json", "--choice", "best"]) == 0
-    assert main([*build, "--out", "text", "--to", "text", "--choice", "best"]) == 0
+    assert main([*build, "--out", "n.json"]) == 0
+    assert main([*build, "--out", "text", "--to", "text"]) == 0
     assert kaldi_text.read("text") == kaldi_text.read("chosen")
     second = next(network for network in networks.read("n.json") if network.utt == "v")
     assert second.slots[0].words == pytest.approx(
@@ -140,7 +140,10 @@ def test_lattice_formats_of_networks(here):
 
 @pytest.mark.parametrize(
     "options",
-    ["--scores x=x.scores", "--weights w.json --score am", "--score none", "--nbest missing.jsonl"],
+    [
+        *("--scores x=x.scores", "--weights w.json --score am", "--score none"),
+        *("--nbest missing.jsonl", "--choice consensus"),
+    ],
 )
 def test_refusals(here, options, capsys):
     (here / "w.json").write_text(json.dumps({}))

@@ -120,7 +120,9 @@ def test_errors_of_a_trial_are_those_of_the_combination(method):
                 for _ in range(1 + (system == 3))
             ]
             nbest = NBest.of(utt, texts, am=[0.0, -0.5][: len(texts)])
-            (built[utt],) = build_networks(rank_lists([nbest], None, None, "F"), NetworkPlan())
+            (built[utt],) = build_networks(
+                rank_lists([nbest], None, None, "F"), NetworkPlan(consensus=True)
+            )
             slots = [replace(s, confidence=rng.choice([0.25, 0.5, 1.0])) for s in built[utt].slots]
             built[utt] = replace(built[utt], slots=tuple(slots))
         systems.append(SystemOutput(str(system), built))
