@@ -16,8 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lmtools
 from lmtools.cli import main
 from lmtools.decode.recognisers import RECOGNISERS
+from lmtools.decode.silence import SpokenSound
 from lmtools.decode.whisper import WORDS
 from lmtools.formats import jsonl
 
@@ -150,26 +152,57 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", [*HOSTILE, "speech"])
-def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path, kind):
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_where_nobody_speaks_the_answer_is_empty(decoded, tmp_path, kind):
     need("whisper")
     import soundfile
 
-    if kind == "speech":
-        paths = sorted((DATA / "speech").glob("*.flac"))[:30]
-        samples = np.concatenate([soundfile.read(path)[0] for path in paths])[: 70 * RATE]
-    else:
-        samples = HOSTILE[kind]()
+    path = tmp_path / "u.wav"
+    soundfile.write(path, HOSTILE[kind](), RATE)
+    (only,) = decoded("whisper", audio=path).values()
+    assert [hyp.text for hyp in only.hyps] == [""]
+    if kind == "silence":  # as faster-whisper has it without its detector
+        (only,) = decoded("whisper", "beam=5", "depth=1", "vad=false", audio=path).values()
+        stock = transcribe(path, beam_size=5, without_timestamps=True)
+        assert only.hyps[0].text.lower() == stock.lower() == "you"
+
+
+def test_pauses_are_those_of_faster_whisper():
+    need("whisper")
+    import soundfile
+    from faster_whisper.vad import get_speech_timestamps
+
+    draw, parts = np.random.default_rng(5), []
+    for utt in UTTERANCES:
+        pause = np.zeros(round(draw.uniform(3, 20) * RATE))
+        parts += [pause + 0.003 * draw.standard_normal(len(pause)) * draw.choice([0, 1])]
+        parts += [soundfile.read(DATA / f"speech/{utt}.flac")[0]]
+    samples = np.concatenate([*parts, np.zeros(5 * RATE)]).astype(np.float32)
+    spoken = SpokenSound(np.array_split(samples, 99), vad=True)
+    found = np.concatenate(list(spoken))
+    wanted = get_speech_timestamps(samples)
+    assert np.array_equal(found, np.concatenate([samples[a["start"] : a["end"]] for a in wanted]))
+    left = 0
+    for one in wanted:
+        assert spoken.time(left / RATE) == pytest.approx(one["start"] / RATE)
+        left += one["end"] - one["start"]
+        assert spoken.time(left / RATE, end=True) == pytest.approx(one["end"] / RATE)
+
+
+def test_what_is_long_is_as_faster_whisper_has_it(decoded, tmp_path):
+    need("whisper")
+    import soundfile
+
+    paths = sorted((DATA / "speech").glob("*.flac"))[:30]
+    samples = np.concatenate([soundfile.read(path)[0] for path in paths])[: 70 * RATE]
     (tmp_path / "hostile").mkdir()
     path = tmp_path / "hostile/u.wav"
     soundfile.write(path, samples, RATE)
-    lists = decoded("whisper", "beam=5", "depth=5", "window=5", audio=path.parent)
-    said = " ".join(one.hyps[0].text for one in lists.values() if one.hyps[0].text)
-    without = len(samples) <= 30 * RATE
-    stock = transcribe(path, beam_size=5, without_timestamps=without)
-    assert said in (stock, "") if kind == "long-silence" else said == stock
-    if kind != "speech":
-        return
+    lists = decoded("whisper", "depth=5", "window=5", "vad=false", audio=path.parent)
+    stock = transcribe(path, beam_size=5)
+    said = " ".join(one.hyps[0].text for one in lists.values())
+    # int8 rounds otherwise where more hypotheses are kept, and one word may change a window
+    assert lmtools.wer([WORDS(stock)], [WORDS(said)]).score < 10
     assert len(stock.split()) > 100
     assert all(one.extra["session"] == "u" and len(one.hyps) <= 5 for one in lists.values())
     times = [float(one.extra[name]) for one in lists.values() for name in ("start", "end")]
