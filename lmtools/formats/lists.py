@@ -260,6 +260,12 @@ def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list
     for session in sessions.values():
         order = names.order([nbests[place].utt for place in session])
         session[:] = [session[rank] for rank in order]
+    if names.unsorted:
+        say(
+            f"warning: the ids of {len(names.unsorted)} sessions are not sorted and no times are"
+            f" known (first {names.unsorted[0]!r}): taken as they stand in the file; give Kaldi's"
+            " segments, or `start` in lists"
+        )
     return list(sessions.values())
 
 
@@ -287,6 +293,7 @@ class SessionNames:
         self.path = path
         self.given, self.times = read_sessions(path) if path else (read_extras(nbests), {})
         self.times = self.times or read_starts(nbests)
+        self.unsorted: list[str] = []  # the first utterance of each session in no order
 
     def of(self, utt: str) -> str:
         """Return the session of an utterance; UserError where the file has none."""
@@ -303,6 +310,7 @@ class SessionNames:
             return sorted(places, key=lambda place: self.times[utts[place]])
         if list(utts) == sorted(utts):
             return sorted(places, key=lambda place: split_numbers(utts[place]))
+        self.unsorted.append(utts[0])
         return list(places)
 
 

@@ -28,8 +28,11 @@ TICK, MILLISECOND = 1e-7, 1e-3
 STARTS = {
     "offsetInTicks": TICK, "Offset": TICK, "offsetMilliseconds": MILLISECOND, "offset": 1.0,
     "start": 1.0, "start_time": 1.0, "startTime": 1.0, "startOffset": 1.0, "start_offset": 1.0,
+    "ts": 1.0,
 }  # fmt: skip
-ENDS = {"end": 1.0, "end_time": 1.0, "endTime": 1.0, "endOffset": 1.0, "end_offset": 1.0}
+ENDS = {
+    "end": 1.0, "end_time": 1.0, "endTime": 1.0, "endOffset": 1.0, "end_offset": 1.0, "end_ts": 1.0
+}  # fmt: skip
 DURATIONS = {
     "durationInTicks": TICK, "Duration": TICK, "durationMilliseconds": MILLISECOND, "duration": 1.0
 }  # fmt: skip

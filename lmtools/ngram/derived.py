@@ -18,6 +18,7 @@ from lmtools.ngram.backoff import BackoffModel, fill_unigrams
 from lmtools.ngram.directory import (
     ARPA,
     BINARY,
+    CLOSED,
     claim_directory,
     describe_directory,
     find_arpa,
@@ -108,7 +109,7 @@ def mix(
     # KenLM splits the words of a mixture where it splits those of all its models
     subword_of, foreign = check_vocabularies(sources), all(source.foreign for source in sources)
     program = find_program(kenlm)
-    with claim_directory(out) as directory:
+    with claim_directory(out, closed(sources[0])) as directory:
         ids = arrays.new_vocabulary()
         models = [source.read(ids) for source in sources]
         unknown = ids.setdefault(sources[0].unknown, len(ids))
@@ -148,7 +149,7 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
     """
     source = NgramSource.of(lm)
     program = find_program(kenlm)
-    with claim_directory(out) as directory:
+    with claim_directory(out, closed(source)) as directory:
         ids = arrays.new_vocabulary()
         model = source.read(ids)
         subword = check_vocabularies([source])(ids)
@@ -166,7 +167,7 @@ def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
     program = find_program(kenlm)
     if program is None:
         raise UserError(f"--kenlm {kenlm}: quantize needs KenLM's build_binary; run {SCRIPT}")
-    with claim_directory(out) as directory:
+    with claim_directory(out, "KenLM's trie") as directory:
         ids = arrays.new_vocabulary()
         description = describe([source], "quantized")
         if source.description is None:
@@ -188,6 +189,10 @@ def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
         )
         widths = {"probability": bits, "backoff": bits, "pointer": POINTER_BITS}
         return describe_directory(directory, description, subword, source.foreign, bits=widths)
+
+
+def closed(source: NgramSource) -> str:
+    return CLOSED if source.unknown != SYMBOLS[0] else ""
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):

@@ -4,17 +4,21 @@ numbered, each leaves a part, and the text of all parts is as one process has it
 
 import contextlib
 import json
+import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_directory, atomic_path, hold_lock
+from lmtools.base.atomic import atomic_directory, atomic_path, atomic_text, hold_lock
 from lmtools.base.computing import Shard
 from lmtools.base.config import dump, load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
+from lmtools.base.log import say
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.counts import BLOCK, DiskArray, IndexedText, index
@@ -22,7 +26,7 @@ from lmtools.ngram.kenlm_files import binarise, find_program
 from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.sentences import BOS, SYMBOLS, UNKNOWN, TokenisedText, only_known
 from lmtools.text import Normaliser
-from lmtools.text.subword import Subword
+from lmtools.text.subword import Subword, load_subword
 from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
@@ -78,6 +82,7 @@ class TextParts:
 ORDERS = range(1, 7)  # KenLM is built for at most 6
 MEMORY = 2 << 30  # bytes that sorting may take
 ARPA, BINARY = "lm.arpa", "lm.bin"
+ARPA_FILE = re.compile(r".*\.arpa(\.gz|\.xz|\.bz2)?", re.DOTALL)
 COMPRESSED = f"{ARPA}.gz"  # what older versions kept of an estimation by lmplz
 
 
@@ -114,7 +119,7 @@ def build(
     least = complete_min_counts(options.min_counts, order)
     program = find_program(options.kenlm)
     sentences = parts or TokenisedText(texts, tokeniser(tokens, options.closed))
-    with claim_directory(out) as directory:
+    with claim_directory(out, CLOSED if options.closed else "") as directory:
         text, grams = count_ngrams(sentences, order, least, directory, options=options)
         sizes = [gram.size for gram in grams]
         if least and 0 in sizes:
@@ -160,11 +165,34 @@ def list_words(text: counts.IndexedText, normaliser: Normaliser) -> Word:
     return Word(content, normaliser)
 
 
+CLOSED = "the vocabulary that --unk closes"
+
+
+def names_arpa(out) -> bool:
+    """Return whether `out` names an ARPA file (.arpa, .arpa.gz ..) and no directory."""
+    return bool(ARPA_FILE.fullmatch(str(out))) and not Path(out).is_dir()
+
+
 @contextlib.contextmanager
-def claim_directory(out) -> Iterator[Path]:
-    """Yield the directory that becomes `out` in the end; UserError for a model of another kind."""
+def claim_directory(out, beyond: str = "") -> Iterator[Path]:
+    """Yield the directory that becomes `out` in the end, or whose n-grams do where `out` names an
+    ARPA file; UserError for a model of another kind, and for such a file where the model has what
+    is `beyond` one.
+    """
     config = Path(out) / CONFIG
+    if names_arpa(out) and beyond:
+        raise UserError(f"{out}: an ARPA file cannot hold {beyond}; give a directory as --out")
     with hold_lock(out):
+        if names_arpa(out):
+            with (
+                tempfile.TemporaryDirectory(dir=Path(out).parent) as folder,
+                atomic_text(out) as to,
+            ):
+                yield Path(folder)
+                with open(Path(folder, ARPA), "rb") as stream:
+                    shutil.copyfileobj(stream, to.buffer)
+                say_bare(out, load_subword(Path(folder) / SUBWORD))
+            return
         if config.is_file() and load_yaml(config).get("kind") != KIND:
             raise UserError(
                 f"{config}: describes another kind of model; give another --out or remove that"
@@ -172,6 +200,15 @@ def claim_directory(out) -> Iterator[Path]:
             )
         with atomic_directory(out, CONFIG) as directory:
             yield directory
+
+
+def say_bare(out, subword: Subword) -> None:
+    """Say what the ARPA file `out` does not keep of a model's tokens."""
+    if subword.scheme != Word.scheme or subword.normaliser != Normaliser():
+        say(
+            f"{out}: an ARPA file keeps no normaliser and no pieces: whoever reads it gives it text"
+            " written so; a directory keeps them"
+        )
 
 
 def finish_model(directory: Path, program: Path | None) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from lmtools.verbs.parts import Part, writing_part
 SMALL = 1 << 25  # bytes
 
 NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
+MODEL_OUT = "directory to write; or F.arpa, F.arpa.gz: the n-grams alone"
 
 EXAMPLES = (
     "lmtools ngram --text text.txt --order 4 --normaliser librispeech --out 4gram",
@@ -53,7 +54,7 @@ def declare_estimate(parser):
     parser.add_argument(
         "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(help_text)
     )
-    parser.add("--out", metavar="DIR", required=False, help="directory to write")
+    parser.add("--out", metavar="DIR", required=False, help=MODEL_OUT)
     parser.add("--shard")
     add_normaliser(parser)
 
@@ -146,7 +147,7 @@ def declare_mix(parser):
     help_text = "weights of the models, in their order; the last may be left out"
     weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=help_text)
     parser.add("--kenlm")
-    parser.add("--out", metavar="DIR", help="directory to write")
+    parser.add("--out", metavar="DIR", help=MODEL_OUT)
 
 
 def run_mix(args):
@@ -168,7 +169,7 @@ def declare_prune(parser):
     )
     parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=help_text)
     parser.add("--kenlm")
-    parser.add("--out", metavar="DIR", help="directory to write")
+    parser.add("--out", metavar="DIR", help=MODEL_OUT)
 
 
 def run_prune(args):

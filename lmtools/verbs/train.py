@@ -59,7 +59,12 @@ def run(args):
     tree = read_layers(Path(args.conf))
     if init and "model" not in tree:  # it says how to go on with any model
         tree = merge(describe_architecture(init), tree)
-    settings = build(Settings, override(tree, args.settings), args.conf)
+    tree = override(tree, args.settings)
+    if "model" not in tree:
+        raise UserError(
+            f"{args.conf}: names no model; give --init DIR, a model to go on with, or model=NAME"
+        )
+    settings = build(Settings, tree, args.conf)
     also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
         for path in (args.train, args.valid, *also.values()) if first_process() else ():

@@ -5,7 +5,6 @@ LODR.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
@@ -13,7 +12,7 @@ from typing import TextIO
 from lmtools.base.atomic import atomic_directory, atomic_text
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
-from lmtools.ngram.directory import ARPA, find_arpa
+from lmtools.ngram.directory import ARPA, find_arpa, names_arpa, say_bare
 from lmtools.ngram.model import CONFIG, SUBWORD, Description
 from lmtools.ngram.sentences import LOWEST, SYMBOLS
 from lmtools.text.subword import SPECIALS, Subword, load_subword
@@ -26,7 +25,6 @@ Order = dict[tuple[str, ...], tuple[float, float]]
 GRAPH, LABELS = "G.fst.txt", "symbols.txt"
 EPSILON, BACKOFF = "<eps>", "#0"
 LN10 = math.log(10)
-ARPA_FILE = re.compile(r".*\.arpa(\.gz|\.xz|\.bz2)?", re.DOTALL)
 
 
 def write_arpa(directory: str, out: str) -> str:
@@ -35,9 +33,10 @@ def write_arpa(directory: str, out: str) -> str:
     """
     subword, orders = read_vocabulary(directory), read_ngrams(directory)
     counts = f"n-grams {' '.join(str(len(order)) for order in orders)}"
-    if ARPA_FILE.fullmatch(out) and not Path(out).is_dir():
+    if names_arpa(out):
         with atomic_text(out) as stream:
             write_arpa_text(stream, orders)
+        say_bare(out, subword)
         return f"{out}: {counts}"
     with atomic_directory(out, ARPA) as temporary:
         with open(temporary / ARPA, "w", encoding="utf-8", newline="\n") as stream:

@@ -32,7 +32,7 @@ JSON_FORMATS = {
         "results of Vosk's KaldiRecognizer: lines with utt, or UTT.json each; am is the confidence",
         # clouds' results have alternatives, too, with a transcript each
         json_io.recognise_results(
-            rf'"alternatives"|{recognisers.ALONE}', r'\A(?s:(?!.*"transcript"))'
+            rf'"alternatives"|{recognisers.ALONE}', r'\A(?s:(?!.*"(transcript|content)"))'
         ),
         json_io.read_results,
         recognisers.parse_vosk,
@@ -45,11 +45,12 @@ JSON_FORMATS = {
     # `am` is the logarithm of the confidence (of AWS the sum over the words) where all hypotheses
     # of the file have one above 0: Google gives it to the first one alone
     "cloud": json_format(
-        "results of the recognisers of Google, Amazon, Azure, Watson, Deepgram: lines with utt, or"
-        " UTT.json each",
+        "results of the recognisers of Google, Amazon, Azure, Watson, Deepgram, AssemblyAI,"
+        " Rev, Speechmatics: lines with utt, or UTT.json each",
         json_io.recognise_results(
-            r'"(results|NBest|recognizedPhrases|RecognitionStatus)"\s*:',
-            r'"(transcripts?|[Ll]exical|RecognitionStatus)"\s*:',
+            r'"(results|NBest|recognizedPhrases|RecognitionStatus|monologues'
+            r'|audio_url|acoustic_model|speech_model)"\s*:',
+            r'"(transcripts?|[Ll]exical|RecognitionStatus|content|elements|words)"\s*:',
         ),
         recognisers.read_segments,
         recognisers.parse_segment,

@@ -30,6 +30,7 @@ ALONE = (
     r'\A\s*\{\s*("utt"\s*:\s*"[^"]*"\s*,\s*)?"partial"'
     r'|\A\s*\{\s*("result"\s*:\s*\[\s*\{\s*"conf"|"text"\s*:\s*"(?:[^"\\]|\\.)*"\s*\}\s*(\{|\Z))'
 )
+ASSEMBLY = {"audio_url", "acoustic_model", "speech_model"}  # keys of AssemblyAI's results
 LOG_PROBS = "ys_log_probs"  # of sherpa-onnx
 FINALS = ("final", "is_final", "isFinal")  # of Watson, Google
 # what the clouds return of silence
@@ -125,6 +126,8 @@ def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[S
             spoken, items = member(results, "transcripts", list, where), results.get("items")
             one = len(spoken) == 1 and isinstance(spoken[0], dict) and items is not None
             yield [spoken[0] | {"items": items}] if one else spoken
+    elif spoken := list(word_results(tree, where)):
+        yield from spoken
     elif "results" in tree:
         for result in members(tree, "results", where):
             finals = [result[name] for name in FINALS if name in result]
@@ -135,9 +138,38 @@ def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[S
                 yield member(result, "alternatives", list, where) if result else []
     elif others := tree.keys() - {"utt", "ref", *SILENT, "DisplayText", "Offset", "Duration"}:
         raise UserError(
-            f"{where}: no results of Google, AWS, Azure or Deepgram, but {sorted(others)[0]!a};"
+            f"{where}: no results of a cloud that is known, but {sorted(others)[0]!a};"
             " give what they return as it is"
         )
+
+
+def word_results(tree: Mapping, where: str) -> Iterator[Sequence]:
+    """Yield the one alternative of each segment of AssemblyAI's (times in milliseconds), Rev's and
+    Speechmatics' results, with its words as objects.
+    """
+    if "monologues" in tree:
+        for monologue in members(tree, "monologues", where):
+            parts = list(members(monologue, "elements", where))
+            text = "".join(str(part.get("value", " ")) for part in parts)
+            yield [{"transcript": text, "words": [p for p in parts if p.get("type") != "punct"]}]
+    elif ASSEMBLY & tree.keys():
+        if tree.get("status", "completed") != "completed":
+            raise UserError(f"{where}: the transcript is not complete; fetch it again")
+        words = [
+            word | {key: member(word, key, float, where) / 1000 for key in ("start", "end")}
+            for word in members(tree, "words", where)
+        ]
+        yield [{"transcript": member(tree, "text", str, where), "words": words}]
+    elif (results := tree.get("results")) and "type" in results[0]:
+        words = [
+            {key: part[key] for key in ("type", "start_time", "end_time") if key in part}
+            | expect(member(part, "alternatives", list, where)[0], dict, where, "an alternative")
+            | {"joined": part.get("attaches_to") == "previous"}
+            for part in members(tree, "results", where)
+        ]
+        signs = (" "[word["joined"] :] + member(word, "content", str, where) for word in words)
+        text = "".join(signs)
+        yield [{"transcript": text, "words": words}]
 
 
 def members(tree: Mapping, name: str, where: str) -> Iterator[Mapping]:

@@ -78,11 +78,13 @@ def test_times_decide_the_order(lists, order):
     assert joined.split() == [lists[place].utt for place in order]
 
 
-def test_ids_sorted_as_text_go_by_their_numbers():
-    """Kaldi sorts m1-10 before m1-9; an order that is not that of text stays."""
+def test_ids_sorted_as_text_go_by_their_numbers(capsys):
+    """Kaldi sorts m1-10 before m1-9; an order that is not that of text stays, and is told."""
     for ids, expected in (
         (["m1-10", "m1-11", "m1-8", "m1-9"], ["m1-8", "m1-9", "m1-10", "m1-11"]),
         (["m1-9", "m1-10", "m1-8"], ["m1-9", "m1-10", "m1-8"]),
     ):
         (session,) = find_sessions([NBest(utt, (Hypothesis("a"),)) for utt in ids])
         assert [ids[place] for place in session] == expected
+        told = "(first 'm1-9'): taken as they stand in the file" in capsys.readouterr().err
+        assert told == (ids != sorted(ids))

@@ -281,6 +281,26 @@ WRITTEN = {
             {"word": "finch", "offset": "PT0.5S", "duration": "PT0.6S"},
         ]}]}]
     },
+    "assemblyai": {
+        "id": "5f", "audio_url": "https://x/u.wav", "status": "completed", "text": "Blue finch.",
+        "words": [{"text": "Blue", "start": 100, "end": 400, "confidence": 0.9, "speaker": "A"},
+                  {"text": "finch.", "start": 500, "end": 1100, "confidence": 0.8, "speaker": "A"}],
+        "confidence": 0.85,
+    },
+    "rev": {"monologues": [{"speaker": 0, "elements": [
+        {"type": "text", "value": "Blue", "ts": 0.1, "end_ts": 0.4, "confidence": 0.9},
+        {"type": "punct", "value": " "},
+        {"type": "text", "value": "finch", "ts": 0.5, "end_ts": 1.1, "confidence": 0.8},
+        {"type": "punct", "value": "."},
+    ]}]},
+    "speechmatics": {"format": "2.9", "job": {"id": "x"}, "results": [
+        {"type": "word", "start_time": 0.1, "end_time": 0.4,
+         "alternatives": [{"content": "Blue", "confidence": 0.9, "language": "en"}]},
+        {"type": "word", "start_time": 0.5, "end_time": 1.1,
+         "alternatives": [{"content": "finch", "confidence": 0.8, "language": "en"}]},
+        {"type": "punctuation", "start_time": 1.1, "end_time": 1.1, "attaches_to": "previous",
+         "alternatives": [{"content": ".", "confidence": 1.0, "language": "en"}]},
+    ]},
     "deepgram": {"results": {"channels": [{"alternatives": [TEXT | {"words": [BLUE, FINCH]}]}]}},
     "watson": {
         "results": [{"final": True, "alternatives": [
@@ -325,10 +345,6 @@ def test_times_are_read_as_each_program_writes_them(tmp_path, capsys, kind):
     "tree",
     [
         {"text": "blue finch", "segments": [{"text": " blue finch"}]},
-        {
-            "utt": "u",
-            "beams": [["blue finch", None, [["blue", [1, 4]], ["finch", [5, 11]]], -1.5, -2]],
-        },
         {
             "results": [
                 {"alternatives": [TEXT | {"words": [{"word": "blue", "startTime": "soon"}]}]}

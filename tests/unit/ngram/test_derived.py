@@ -364,3 +364,27 @@ def test_an_order_of_one_ngram(tmp_path):
     prob, _ = brute(tmp_path / "mixed/lm.arpa")
     assert prob("<s>", "the", "</s>") == pytest.approx(10**-0.2)
     assert prob("the", "</s>") == pytest.approx(10**-1, rel=1e-5)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2"])
+def test_an_arpa_file_is_written_where_one_is_named(home, tmp_path, capsys, suffix):
+    """It has the n-grams that the directory has, and keeps no pieces and no normaliser."""
+    text, a, b = home / "a.txt", home / "a", home / "b"
+    for typed in (
+        f"--text {text} --order 2",
+        f"--text {text} --order 2 --normaliser librispeech",
+        f"mix {a} {b} --mix 0.5",
+        f"prune {a} --threshold 1e-3",
+    ):
+        command = f"ngram {typed} --kenlm none".split()
+        out, plain = tmp_path / f"words.arpa{suffix}", tmp_path / "plain"
+        assert cli.main([*command, "--out", str(out)]) == 0
+        assert ("keeps no normaliser" in capsys.readouterr().err) == ("librispeech" in typed)
+        assert cli.main([*command, "--out", str(plain)]) == 0
+        assert out.is_file() and arpa.read(out) == arpa.read(plain / "lm.arpa")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plain", out.name]
+    subword = ["subword", "--text", str(text), "--type", "word", "--out", str(tmp_path / "list")]
+    assert cli.main(subword) == 0
+    closed = f"ngram --text {text} --order 2 --subword {tmp_path / 'list'} --unk --out {out}"
+    assert cli.main(closed.split()) == 1
+    assert "cannot hold the vocabulary that --unk closes" in capsys.readouterr().err
