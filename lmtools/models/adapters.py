@@ -46,7 +46,7 @@ class Adapter(NamedTuple):
 
 
 def read_adapter(directory) -> Adapter:
-    """Read a directory that peft or `lmtools train` saved; UserError for what is no plain LoRA."""
+    """Read a directory that peft saved; UserError for what is no plain LoRA."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -28,7 +28,6 @@ from lmtools.text.subword import load_subword
 STATE, CONFIG = "checkpoint.safetensors", "config.yaml"
 # in config.yaml, of which no hash is made: what the weights were trained on, and `describe_model`
 MACHINE, FACTS = "machine", "facts"
-FOREIGN = "huggingface"  # scheme of a tokenizer that stays with its model
 REMEDY = (
     "copy the model directory again, or run the same lmtools train command again, which mends it or"
     " trains anew"
@@ -105,8 +104,7 @@ def prepare_directory(
 ) -> None:
     """Make a model directory that lacks only its weights; `machine`, `facts`: for config.yaml."""
     directory, text = Path(directory), config_text(settings, subword)
-    if subword.scheme != FOREIGN:
-        subword.save_to(directory / "subword", follow=False)
+    subword.save_to(directory / "subword", follow=False)
     # beside the weights, not in them: equal weights are equal files
     for name, entry in ((MACHINE, machine), (FACTS, facts)):
         if entry:
@@ -138,10 +136,8 @@ def config_text(settings: Settings, subword) -> str:
 def is_prepared(directory, settings: Settings, subword) -> bool:
     """Return whether the directory has the files of `prepare_directory`, undamaged."""
     try:
-        kept = subword.scheme == FOREIGN or load_subword(Path(directory) / "subword")
-        return (kept is True or kept.hash == subword.hash) and read_config(
-            directory
-        ) == yaml.safe_load(config_text(settings, subword))
+        kept, wanted = load_subword(Path(directory) / "subword"), config_text(settings, subword)
+        return kept.hash == subword.hash and read_config(directory) == yaml.safe_load(wanted)
     except UserError:
         return False
 
@@ -162,6 +158,7 @@ def read_settings(directory) -> tuple[Settings, dict]:
         raise UserError(
             f"{path}: no vocabulary; this is not the directory of a neural language model"
         )
+    tree.pop("lora", None)  # of older versions: their updates are in the weights
     return build(Settings, tree, path), vocabulary
 
 
@@ -196,7 +193,7 @@ def shared_tensors(
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:
     """Write the weights into a prepared model directory; metadata name their config.yaml."""
     save_tensors(
-        state_dict(lm), Path(directory) / lm.file, config=digest(read_config(directory)), **metadata
+        state_dict(lm), Path(directory) / WEIGHTS, config=digest(read_config(directory)), **metadata
     )
 
 

@@ -143,11 +143,6 @@ class HuggingFaceTrunk(Trunk):
         output = self.model(input_ids=tokens, attention_mask=attention, output_hidden_states=True)
         return iter(output.hidden_states)
 
-    def hidden(self, tokens, lengths):
-        attention = real_positions(lengths, tokens.shape[1]).long()
-        read = {"input_ids": tokens, "attention_mask": attention, "use_cache": False}
-        return self.model(**read).last_hidden_state
-
     def masked_layers(self, tokens, lengths, mask_id, layers):
         """See Trunk; a pass a sentence makes all layers."""
         empty = tokens.new_zeros((*tokens.shape, self.width), dtype=torch.float32)

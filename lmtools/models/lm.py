@@ -6,7 +6,6 @@ import numpy as np
 from torch import Tensor, nn
 
 from lmtools.base.errors import UserError
-from lmtools.base.specs import WEIGHTS
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES, Examples, TwoWay, excluded_ids
 from lmtools.models.outputs import CRITERIA, Targets
@@ -22,9 +21,6 @@ class LanguageModel(nn.Module):
     `counts` (outputs,) are those of each id as a target in training; None: weights are loaded
     afterwards, or all ids are alike.
     """
-
-    file = WEIGHTS  # of the directory, in which what learns is kept
-    adapted = False  # it is another program's model with updates that learn
 
     def __init__(
         self,
@@ -53,9 +49,6 @@ class LanguageModel(nn.Module):
             sparse=settings.sparse,
         )
         self.trunk.lookup.sparse = settings.sparse
-
-    def save_beside(self, directory) -> None:
-        """Write what other programs need beside the weights: nothing."""
 
     @property
     def two_way(self) -> bool:

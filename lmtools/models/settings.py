@@ -83,22 +83,6 @@ class Freeze:
         check_numbers(self, "freeze.")
 
 
-@dataclass(frozen=True)
-class LowRankUpdates:
-    """Low-rank updates (LoRA, Hu et al. 2022) in place of all else: each matrix above the embedding
-    is what `--init` gives plus alpha / rank * B A, with B of `rank` columns.
-    """
-
-    rank: int = 0  # 0: every weight is trained
-    alpha: Positive = 16.0
-    embeddings: bool = False  # embedding and output layer are trained too, as they are
-    # of --init hf:DIR: last names of the linear layers that have updates, as q_proj; (): all
-    targets: tuple[str, ...] = field(default=(), metadata=LATE)
-
-    def __post_init__(self):
-        check_numbers(self, "lora.")
-
-
 LIST_LOSSES = ("mwer",)
 
 
@@ -157,7 +141,6 @@ class Settings:
     # probability under the unigram pieces to this power (Kudo 2018); None: always the best cut
     cut_alpha: float | None = field(default=None, metadata=LATE)
     freeze: Freeze = field(default=Freeze(), metadata=LATE)
-    lora: LowRankUpdates = field(default=LowRankUpdates(), metadata=LATE)
     lists: Lists = field(default=Lists(), metadata=LATE)
 
     def __post_init__(self):
@@ -207,4 +190,4 @@ class Settings:
     @property
     def partial(self) -> bool:
         """Return whether a part of the weights stays as another model has it."""
-        return self.freeze != Freeze() or self.lora.rank > 0
+        return self.freeze != Freeze()

@@ -15,8 +15,6 @@ from lmtools.base.atomic import ASIDE, atomic_directory, atomic_text
 from lmtools.base.config import as_tree
 from lmtools.base.errors import UserError
 from lmtools.base.seal import Damaged
-from lmtools.base.specs import HF
-from lmtools.models.adapted import AdaptedModel
 from lmtools.models.checkpoint import (
     CONFIG,
     WEIGHTS,
@@ -29,7 +27,6 @@ from lmtools.models.checkpoint import (
     training_metadata,
 )
 from lmtools.models.device import machine_facts, resolve_precision
-from lmtools.models.huggingface import hash_directory
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, TwoWay
 from lmtools.models.outputs import CRITERIA
@@ -48,7 +45,7 @@ class TrainingPlan(NamedTuple):
     out: Path
     device: torch.device
     fingerprint: str
-    init: Path | str | None = None  # the model directory whose weights it starts from, or hf:DIR
+    init: Path | None = None  # the model directory whose weights it starts from
     also: Mapping[str, Corpus] = MappingProxyType({})  # on which loss is measured too
     events: Path | None = None  # for TensorBoard's event files
 
@@ -62,15 +59,11 @@ class TrainingPlan(NamedTuple):
         if init is not None and Path(init).resolve() == Path(out).resolve():
             raise UserError(f"{out}: cannot start from itself; give another directory as --out")
         if settings.partial and init is None:
-            raise UserError(
-                f"{out}: freeze and lora.rank keep weights of another model; give it as --init DIR"
-            )
+            raise UserError(f"{out}: freeze keeps weights of another model; give it as --init DIR")
         if settings.batch.streams or settings.batch.unroll:
             raise UserError("batch.streams, batch.unroll: are of older versions; drop them")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
-        if settings.lists.loss and str(init).startswith(HF):
-            raise UserError(f"{init}: adapters learn from text; leave lists.loss out")
         if settings.lists.loss:
             train, valid = open_lists(settings.lists, (train, valid), init=init, also=also)
             guards = {}
@@ -85,29 +78,16 @@ class TrainingPlan(NamedTuple):
             output = CRITERIA[settings.criterion].complete(settings.output, ids.size)
             settings = dataclasses.replace(settings, output=output)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
-        base = str(init).removeprefix(HF) if str(init).startswith(HF) else None
-        if base or init is not None:
-            parts.append(hash_directory(base) if base else model_hash(init))
+        if init is not None:
+            parts.append(model_hash(init))
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        places = {"out": Path(out), "init": init if base or not init else Path(init)}
+        places = {"out": Path(out), "init": Path(init) if init else None}
         places["device"] = device
         return cls(settings, train, valid, fingerprint=fingerprint, also=guards, **places)
 
-    @property
-    def adapts(self) -> bool:
-        """Return whether low-rank updates of a Hugging Face model learn."""
-        return str(self.init).startswith(HF)
-
-    @property
-    def file(self) -> str:
-        """Return the name of the file of weights."""
-        return AdaptedModel.file if self.adapts else WEIGHTS
-
     def make_lm(self, counts=None) -> LanguageModel:
-        """Return the model that learns, before anything is loaded into one of ours."""
+        """Return the model that learns, before anything is loaded into it."""
         subword = self.train.subword
-        if self.adapts:
-            return AdaptedModel(self.settings, str(self.init), subword)
         try:
             return LanguageModel(self.settings, subword.size, counts, subword.words)
         except UserError as error:
@@ -141,7 +121,7 @@ class DirectoryState(NamedTuple):
 
 def inspect_directory(plan: TrainingPlan) -> DirectoryState:
     """Return the state of the model directory; all of its weights and its checkpoint are read."""
-    path = plan.out / plan.file
+    path = plan.out / WEIGHTS
     lost, metadata = None, {}
     try:
         metadata = load_checked(path)[1] if path.exists() else {}
@@ -181,7 +161,7 @@ def make_room(
             else "the next validation that is better than the best so far writes them"
         )
         print(f"{directory_state.lost}; {remedy}", flush=True)
-        (plan.out / plan.file).unlink(missing_ok=True)
+        (plan.out / WEIGHTS).unlink(missing_ok=True)
     settings, subword = plan.settings, plan.train.subword
     if directory_state.complete and is_prepared(plan.out, settings, subword):
         return
@@ -190,17 +170,14 @@ def make_room(
     lm = lm or plan.make_lm()
     machine, facts = machine_facts(plan.device), describe_model(lm, subword)
     prepare_directory(plan.out, settings, subword, machine=machine, facts=facts)
-    lm.save_beside(plan.out)
 
 
-def keep_weights(out: Path, epoch: int, lm: LanguageModel) -> None:
+def keep_weights(out: Path, epoch: int) -> None:
     """Copy the best weights to `epoch-N`, as a training of N epochs leaves them."""
-    if (out / lm.file).exists():  # weights that were lost come back with the next better ones
+    if (out / WEIGHTS).exists():  # weights that were lost come back with the next better ones
         with atomic_directory(out / f"epoch-{epoch}", CONFIG, follow=False) as kept:
-            lm.save_beside(kept)
-            if not lm.adapted:
-                shutil.copytree(out / "subword", kept / "subword")
-            for name in (lm.file, CONFIG):
+            shutil.copytree(out / "subword", kept / "subword")
+            for name in (WEIGHTS, CONFIG):
                 shutil.copy(out / name, kept / name)
 
 

@@ -16,6 +16,7 @@ import torch
 
 from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
+from lmtools.base.specs import WEIGHTS
 from lmtools.models.checkpoint import Progress, load_training, save_training, save_weights
 from lmtools.models.device import autocast
 from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
@@ -34,7 +35,7 @@ from lmtools.train.lists import ListBatches, ListFile
 from lmtools.train.log import Log, NullLog, describe_training, list_doubts
 from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, hash_seed, join_processes
-from lmtools.train.start import LowRank, choose_parameters, start_from
+from lmtools.train.start import choose_parameters, start_from
 from lmtools.train.validation import VALIDATION_SEED, Validation, entropy
 
 
@@ -94,8 +95,8 @@ class Training:
         lm = plan.make_lm(counts)
         self.started = start_from(plan.init, lm, subword) if plan.init else ""
         self.lm = lm.to(self.device)
-        self.low_rank = LowRank(self.lm, choose_parameters(self.lm, settings), settings)
-        self.optimiser = build_optimiser(self.lm, settings.optim, self.low_rank)
+        choose_parameters(self.lm, settings)
+        self.optimiser = build_optimiser(self.lm, settings.optim)
         # all processes and parts of a batch draw the same noise, but not the same dropout
         shared = world.size > 1 or settings.accumulate > 1
         self.noise = self.lm.output.generator = torch.Generator() if shared else None
@@ -120,7 +121,6 @@ class Training:
         """Train to the end, or until patience or gains end or SIGTERM comes."""
         if resume := directory_state.progress is not None:
             self.progress = load_training(self.out, self.lm, self.optimiser)
-            self.low_rank.resume(self.optimiser.carried)
             if directory_state.rebuilt and self.world.first:
                 self.save_best()
         if self.world.first:
@@ -145,9 +145,9 @@ class Training:
 
     def check_weights(self) -> None:
         """Raise UserError where the best weights were lost, and none were better afterwards."""
-        if not (self.out / self.lm.file).exists():
+        if not (self.out / WEIGHTS).exists():
             raise UserError(
-                f"{self.out}/{self.lm.file}: the best weights, of step"
+                f"{self.out}/{WEIGHTS}: the best weights, of step"
                 f" {self.progress.best_step}, were lost while this training was stopped; run the"
                 " same command again, it trains from the beginning"
             )
@@ -187,7 +187,6 @@ class Training:
                 )
 
     def save(self) -> None:
-        self.optimiser.carried = self.low_rank.state()
         if self.world.first:
             fingerprint = self.plan.fingerprint
             save_training(self.out, self.lm, self.optimiser, self.progress, fingerprint=fingerprint)
@@ -222,14 +221,11 @@ class Training:
         losses = [self.add_gradients(part, count) for part, _ in parts]
         world.add_gradients(self.lm.parameters(), self.lm.sparse_parameters())
         loss = world.total(sum(losses, torch.zeros((), device=self.device)))
-        self.low_rank.take_gradients()
         if settings.optim.clip:
-            learning = [*self.lm.parameters(), *self.low_rank.parameters()]
-            clip_gradients(learning, settings.optim.clip)
+            clip_gradients(self.lm.parameters(), settings.optim.clip)
         if self.device.type == "cpu" and not math.isfinite(loss.item()):
             self.refuse(step)
         self.optimiser.step()
-        self.low_rank.merge()
         return loss, count
 
     def add_gradients(self, part, count: int) -> torch.Tensor:
@@ -283,7 +279,7 @@ class Training:
         progress.shrunk += not better and optim.decay == "plateau"
         self.validation.report(loss, progress, better=better, log=self.log)
         if self.ended_epoch in self.settings.keep_epochs and self.world.first:
-            keep_weights(self.out, self.ended_epoch, self.lm)
+            keep_weights(self.out, self.ended_epoch)
         patience, epoch = self.settings.patience, self.ended_epoch
         converged = self.validation.converged(loss, progress, epoch, self.log)
         progress.done = (

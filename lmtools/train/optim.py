@@ -14,7 +14,6 @@ from lmtools.base.config import check_choices
 from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Optim
-from lmtools.train.start import LowRank
 
 # the default, stated so that torch's Adagrad does not warn of it
 torch.sparse.check_sparse_tensor_invariants.disable()
@@ -79,10 +78,10 @@ DECAYS = {
 
 
 class Optimisers:
-    """Optimisers of parameters numbered in a row, saved as one; then come `carried` tensors."""
+    """Optimisers of parameters numbered in a row, saved as one."""
 
     def __init__(self, *parts: torch.optim.Optimizer):
-        self.parts, self.carried = parts, {}
+        self.parts = parts
         sizes = [sum(len(group["params"]) for group in part.param_groups) for part in parts]
         self.first = [0, *itertools.accumulate(sizes)]
 
@@ -99,14 +98,13 @@ class Optimisers:
             part.zero_grad(set_to_none=set_to_none)
 
     def states(self) -> dict[int, Mapping[str, torch.Tensor]]:
-        """Return the state of each parameter by its number, and what is carried."""
-        states: dict[int, Mapping] = {self.first[-1]: self.carried}
+        """Return the state of each parameter by its number."""
+        states: dict[int, Mapping] = {}
         for part, first in zip(self.parts, self.first, strict=False):
             states |= {first + i: state for i, state in part.state_dict()["state"].items()}
         return states
 
     def resume(self, states: Mapping[int, Mapping[str, torch.Tensor]]) -> None:
-        self.carried = dict(states.get(self.first[-1], {}))
         for part, first, end in zip(self.parts, self.first, self.first[1:], strict=False):
             numbers = [number for number in states if first <= number < end]
             saved = {number - first: dict(states[number]) for number in numbers}
@@ -117,10 +115,8 @@ class Optimisers:
             part.load_state_dict(part.state_dict() | {"state": saved})
 
 
-def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None) -> Optimisers:
-    """Build the optimisers of all that learns, low-rank factors in place of matrices; weight decay
-    spares vectors and sparse matrices.
-    """
+def build_optimiser(lm: LanguageModel, optim: Optim) -> Optimisers:
+    """Build the optimisers of all that learns; weight decay spares vectors and sparse matrices."""
     check_choices(optim, "optim.", name=OPTIMISERS, decay=DECAYS)
     sparse = [p for p in lm.sparse_parameters() if p.requires_grad]
     if sparse and optim.name not in SPARSE_OPTIMISERS:
@@ -128,9 +124,8 @@ def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = 
             f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or"
             " another optim.name"
         )
-    others = {id(p) for p in (*sparse, *(low_rank.matrices.values() if low_rank else ()))}
+    others = set(map(id, sparse))
     parameters = [p for p in lm.parameters() if p.requires_grad and id(p) not in others]
-    parameters += low_rank.parameters() if low_rank else []
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": optim.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},

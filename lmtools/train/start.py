@@ -1,13 +1,13 @@
 """What a training starts from and what of it learns: weights of a model directory of the same
-architecture, whose vocabulary may be another one; layers that stay, low-rank updates.
+architecture, whose vocabulary may be another one; layers that stay.
 """
 
 import dataclasses
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model, load_state, state_dict
@@ -20,7 +20,6 @@ from lmtools.text.subword import SPECIALS, Subword
 
 # settings of an output layer that its tensors depend on; the others are of what training draws
 SHAPING = ("cutoffs", "divide")
-SAVED = "lora."  # before the names in a checkpoint
 
 
 @torch.no_grad()
@@ -28,8 +27,6 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
     """Put a model directory's weights into `lm`, by piece or predicted word; return a line on that.
     UserError where architectures differ.
     """
-    if lm.adapted:
-        return lm.describe()
     other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)
     if isinstance(lm.output, Adaptive) and subword.hash == vocabulary.hash:
@@ -139,15 +136,9 @@ def count_known(new: Subword, old: Subword, what: str) -> str:
     )
 
 
-def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
-    """Let what settings freeze, or low-rank updates do not train, have no gradient; return the
-    matrices that low-rank updates change.
-    """
-    if lm.adapted:  # its updates are modules of its own
-        return []
-    if settings.lora.targets:
-        raise UserError("lora.targets: is of --init hf:DIR; leave it out")
-    freeze, lora, trunk = settings.freeze, settings.lora, lm.trunk
+def choose_parameters(lm: LanguageModel, settings: Settings) -> None:
+    """Let what settings freeze have no gradient."""
+    freeze, trunk = settings.freeze, lm.trunk
     if freeze.layers > trunk.depth:
         raise UserError(
             f"freeze.layers: {freeze.layers} is more than the {trunk.depth} layers of the model;"
@@ -155,74 +146,8 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
         )
     # the part of the trunk below its layers
     below = next(part for part in lm.trunk.children() if lm.trunk.lookup in part.modules())
-    updated: list[str] = []
-    if lora.rank:
-        kept = {id(p) for part in trunk.stack[: freeze.layers] for p in part.parameters()}
-        kept |= {id(p) for part in (below, lm.output) for p in part.parameters()}
-        matrices = {n: p for n, p in lm.named_parameters() if p.dim() > 1 and id(p) not in kept}
-        updated = list(matrices)
-        whole = [*below.parameters(), *lm.output.parameters()] if lora.embeddings else []
-        lm.requires_grad_(False)
-        for parameter in (*matrices.values(), *whole):
-            parameter.requires_grad_(True)
     stays = [below] * freeze.embedding + [lm.output] * freeze.output
     for part in (*stays, *trunk.stack[: freeze.layers]):
         part.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in lm.parameters()):
         raise UserError("freeze: nothing is left to train; freeze less")
-    return updated
-
-
-class LowRank:
-    """Matrices W that are W0 + alpha / rank * B A, with W0 as they are now, B from 0, A drawn.
-
-    The model holds W at any time: it is an ordinary model. The gradients of A and B are made of
-    that of W, by the chain rule.
-    """
-
-    def __init__(self, lm: LanguageModel, names: list[str], settings: Settings):
-        lora, parameters = settings.lora, dict(lm.named_parameters())
-        self.scale = lora.alpha / lora.rank if lora.rank else 0.0
-        self.matrices = {name: parameters[name] for name in names}
-        self.start = {name: matrix.detach().clone() for name, matrix in self.matrices.items()}
-        self.up: dict[str, nn.Parameter] = {}
-        self.down: dict[str, nn.Parameter] = {}
-        generator = torch.Generator().manual_seed(settings.seed)
-        for name, matrix in self.matrices.items():
-            rows, columns = matrix.flatten(0, -2).shape
-            drawn = torch.randn(lora.rank, columns, generator=generator) * columns**-0.5
-            self.down[name] = nn.Parameter(drawn.to(matrix.device))
-            self.up[name] = nn.Parameter(torch.zeros(rows, lora.rank, device=matrix.device))
-
-    def parameters(self) -> list[nn.Parameter]:
-        return [p for name in self.matrices for p in (self.down[name], self.up[name])]
-
-    @torch.no_grad()
-    def take_gradients(self) -> None:
-        """Give A and B the gradients that the matrices have, which lose them."""
-        for name, matrix in self.matrices.items():
-            if matrix.grad is not None:
-                slope = matrix.grad.flatten(0, -2) * self.scale
-                self.up[name].grad = slope @ self.down[name].T
-                self.down[name].grad = self.up[name].T @ slope
-                matrix.grad = None
-
-    @torch.no_grad()
-    def merge(self) -> None:
-        """Set the matrices to W0 + alpha / rank * B A."""
-        for name, matrix in self.matrices.items():
-            update = (self.up[name] @ self.down[name]).view_as(matrix)
-            torch.add(self.start[name], update, alpha=self.scale, out=matrix)
-
-    def state(self) -> dict[str, Tensor]:
-        return {
-            f"{SAVED}{name}.{part}": factor[name].detach()
-            for name in self.matrices
-            for part, factor in (("down", self.down), ("up", self.up))
-        }
-
-    @torch.no_grad()
-    def resume(self, saved: Mapping[str, Tensor]) -> None:
-        for name in self.matrices:
-            self.down[name].copy_(saved[f"{SAVED}{name}.down"])
-            self.up[name].copy_(saved[f"{SAVED}{name}.up"])

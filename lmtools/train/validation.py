@@ -9,7 +9,6 @@ import torch
 from lmtools.models.checkpoint import Progress
 from lmtools.models.device import autocast
 from lmtools.models.lm import LanguageModel
-from lmtools.text.corpus import Corpus
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import TrainingPlan
 from lmtools.train.log import Log, NullLog
@@ -33,7 +32,6 @@ class Validation:
         self.settings, self.device = plan.settings, plan.device
         self.lm, self.world, self.chance = lm, world, chance
         self.valid = feed(plan.valid)
-        self.text, self.words = plan.valid, count_words(plan.valid) if lm.adapted else 0
         self.warned = False  # that nothing is learnt
         self.guards = {name: feed(corpus) for name, corpus in plan.also.items()}
 
@@ -56,10 +54,6 @@ class Validation:
         optim = self.settings.optim
         line = f"{self.valid.measure} {loss:.4f}{' (best)' if better else ''}"
         former, values = progress.also, {"valid_loss": loss}
-        if self.words:  # one perplexity for models of any tokens, as in lmtools ppl
-            tokens = (self.text.tokens + len(self.text)) / self.words
-            values["word_ppl"] = perplexity(loss * tokens)
-            line += f", perplexity a word {values['word_ppl']:.2f}"
         others = {name: self.loss(guard) for name, guard in self.guards.items()}
         progress.also = {}  # of a text that is no longer asked for nothing is known
         for name, other in others.items():
@@ -106,21 +100,6 @@ class Validation:
 def perplexity(loss: float) -> float:
     """Return exp of a loss; of a loss whose exponential no float can hold, the largest."""
     return math.exp(min(loss, MOST))
-
-
-def count_words(corpus: Corpus) -> int:
-    """Return the words of a corpus of foreign tokens, and its ends of sentences."""
-    begins = corpus.subword.begins
-    inside = sum(
-        int(begins[np.asarray(shard.ids)].sum() + (~begins[first_ids(shard)]).sum())
-        for shard in corpus.shards
-    )
-    return inside + len(corpus)
-
-
-def first_ids(shard) -> np.ndarray:
-    """Return the first id of each sentence, which begins a word with or without a mark."""
-    return np.asarray(shard.ids)[np.asarray(shard.offsets[:-1])]
 
 
 def entropy(counts: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from lmtools.base.config import build, merge, override, read_layers
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say
-from lmtools.base.specs import find_model
+from lmtools.base.specs import HF, find_model
 from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.help import Rare
@@ -51,20 +51,9 @@ def arguments(parser):
 
 def run(args):
     # --help needs no torch
-    from lmtools.models.checkpoint import describe_architecture
-    from lmtools.models.settings import Settings
     from lmtools.train import AlreadyReported, Stopped, first_process, train
 
-    init = args.init and find_model(args.init)
-    tree = read_layers(Path(args.conf))
-    if init and "model" not in tree:  # it says how to go on with any model
-        tree = merge(describe_architecture(init), tree)
-    tree = override(tree, args.settings)
-    if "model" not in tree:
-        raise UserError(
-            f"{args.conf}: names no model; give --init DIR, a model to go on with, or model=NAME"
-        )
-    settings = build(Settings, tree, args.conf)
+    settings, init = read_settings(args)
     also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
         for path in (args.train, args.valid, *also.values()) if first_process() else ():
@@ -91,3 +80,27 @@ def run(args):
         best = f"best validation of lists {progress.best:.4f}, at step {progress.best_step}"
     print(f"{args.out}: {spent}, {best}{''.join(others)}")
     return 0
+
+
+def read_settings(args):
+    """Return the settings of a call, and the model that it starts from."""
+    from lmtools.models.checkpoint import describe_architecture
+    from lmtools.models.settings import Settings
+
+    if (args.init or "").startswith(HF):
+        raise UserError(
+            f"--init {args.init}: train adapters of Hugging Face models by the package peft;"
+            " --lm hf:DIR,adapter=DIR reads them"
+        )
+    init = args.init and find_model(args.init)
+    tree = read_layers(Path(args.conf))
+    if init and "model" not in tree:  # it says how to go on with any model
+        tree = merge(describe_architecture(init), tree)
+    tree = override(tree, args.settings)
+    if "model" not in tree:
+        raise UserError(
+            f"{args.conf}: names no model; give --init DIR, a model to go on with, or model=NAME"
+        )
+    if "lora" in tree:
+        raise UserError("lora: is gone; leave it out: all weights are trained, or freeze some")
+    return build(Settings, tree, args.conf), init

@@ -1,7 +1,6 @@
 """egs/librispeech/studies/run_llms.sh from end to end, with tiny random language models."""
 
 import json
-import lzma
 
 import jiwer
 import pytest
@@ -33,7 +32,7 @@ def write_lists(path, lines, speakers):
         ]
         rows.append({"utt": f"{speakers[row % len(speakers)]}-{row}", "ref": line, "hyps": hyps})
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    path.write_bytes(lzma.compress(text.encode()) if path.suffix == ".xz" else text.encode())
+    path.write_text(text)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +49,6 @@ def whole(librispeech):
         random_writer(home / "data/llms" / name, seed)
     for place, part in (("non-native/dev", 0), ("non-native/test", 20), ("by-speaker/dev", 40)):
         write_lists(home / f"data/books/{place}/nbest.jsonl", lines[part : part + 7], ["a", "b"])
-    for place, part in (("train", 60), ("dev", 80)):
-        write_lists(home / f"ocean/{place}.nbest.jsonl.xz", lines[part : part + 6], ["c"])
     base = home / "studies/conf/llms.yaml"
     conf = yaml.safe_load(base.read_text())
     base.write_text(
@@ -60,9 +57,8 @@ def whole(librispeech):
         )
     )
     recipe(
-        "--cases", "non-native by-speaker", "--domain", "ocean", "--precision", "float32",
-        script="studies/run_llms.sh",
-    )  # fmt: skip
+        "--cases", "non-native by-speaker", "--precision", "float32", script="studies/run_llms.sh"
+    )
     return home / "exp/llms"
 
 
@@ -96,7 +92,3 @@ def test_tables(whole, case, part):
     # the planned comparison stands alone, all others with the 4-gram have Holm's values
     assert table["gemma-written+ngram4"][-1] == "planned" and not table["ngram4"][-1]
     assert float(table["gemma-written+ngram4, avg"][-1].replace("<", "")) <= 1
-
-
-def test_adapter(whole):
-    assert (whole / "adapter/non-native/adapter_model.safetensors").exists()

@@ -16,7 +16,7 @@ from spelled import ARCH as ELMO
 from toys import settings
 
 from lmtools.models.checkpoint import load_metadata
-from lmtools.models.settings import Batch, Lists, LowRankUpdates, Optim
+from lmtools.models.settings import Batch, Lists, Optim
 from lmtools.train import train
 
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
@@ -36,12 +36,9 @@ def plans():
     """Settings by name: each kind of gradient, objective and batch once, without dropout."""
     short = {"steps": 8, "valid_every": 4, "checkpoint_every": 4}
     base = settings("causal", **short)
-    lora = LowRankUpdates(rank=2, embeddings=True)
     return {
         "causal": settings("causal", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
-        "continued": settings(
-            "causal", arch=TRANSFORMER, optim=optim("sgd", 0.05), lora=lora, **short
-        ),
+        "continued": settings("causal", arch=TRANSFORMER, optim=optim("sgd", 0.05), **short),
         "seq2seq": settings(
             "seq2seq", arch={**TRANSFORMER, "decoder_layers": 1}, optim=optim("sgd", 0.5), **short
         ),

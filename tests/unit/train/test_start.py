@@ -11,23 +11,21 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file as load_tensors
-from torch.func import functional_call
 from toys import read_log, saved_bytes, settings
 
 from lmtools.base.config import dump
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.models.checkpoint import load_model
+from lmtools.models.checkpoint import load_model, read_settings
 from lmtools.models.device import choose_device
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import count_targets
 from lmtools.models.outputs.corrected import Corrected
-from lmtools.models.settings import Freeze, LowRankUpdates, Optim
+from lmtools.models.settings import Freeze, Optim
 from lmtools.text.corpus import Corpus
 from lmtools.train import train
 from lmtools.train.directory import TrainingPlan
 from lmtools.train.loop import Training
-from lmtools.train.parallel import World
 from lmtools.train.start import start_from
 
 LSTM = {"model": "lstm", "arch": {"layers": 1, "dim": 8, "units": 12}}
@@ -361,64 +359,10 @@ def test_what_is_frozen_stays(trained, tiny, tmp_path, model, freeze, stays):
     assert load_model(made)[0].settings.freeze == Freeze(**freeze)
 
 
-@pytest.mark.parametrize("embeddings", [False, True])
-def test_low_rank_updates_are_of_low_rank_and_nothing_else_changes(
-    trained, tiny, tmp_path, capsys, embeddings
-):
-    lora = LowRankUpdates(rank=2, alpha=4.0, embeddings=embeddings)
-    how = {"lora": lora, "freeze": Freeze(layers=1)}
-    made = continued("causal", trained["causal"], tiny, tmp_path / "m", **how)
-    names, old = changed(trained["causal"], made), load_model(trained["causal"])[0].state_dict()
-    new, whole = last_weights(made), set()
-    for name in names:
-        if name.startswith(("trunk.embedding", "output")):
-            whole.add(name)
-            continue
-        assert name.startswith(("trunk.blocks.1.", "trunk.head_dense."))
-        sizes = torch.linalg.svdvals((new[name] - old[name]).double())
-        assert sizes[1] > 1e-4 and sizes[2] < 1e-6, name
-    assert len(names - whole) == 6 and bool(whole) == embeddings
-    learnt = sum(2 * sum(new[name].shape) for name in names - whole)
-    if not embeddings:
-        assert f" parameters ({learnt:,} are learnt)" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("model", ["causal", "lstm"])
-def test_a_low_rank_step_is_that_of_autograd(trained, corpora, tmp_path, model):
-    """The gradients of A and B by the chain rule through W0 + alpha / rank * B A."""
-    lora, optim = LowRankUpdates(rank=3, alpha=6.0), Optim(name="sgd", lr=0.1, warmup=0, clip=0.0)
-    some = settings(model, lora=lora, optim=dataclasses.replace(optim, weight_decay=0.0))
-    some = dataclasses.replace(some, arch={**some.arch, "dropout": 0.0})
-    places = {"device": CPU, "out": tmp_path / "m", "init": trained[model]}
-    training = Training(TrainingPlan.read(some, *corpora, **places), World())
-    low, lm = training.low_rank, training.lm
-    for up in low.up.values():
-        torch.nn.init.normal_(up, std=0.1)
-    low.merge()
-    factors = {n: (low.up[n].detach().clone(), low.down[n].detach().clone()) for n in low.matrices}
-    for pair in factors.values():
-        for factor in pair:
-            factor.requires_grad_(True)
-    made = {n: low.start[n] + 2.0 * (up @ down) for n, (up, down) in factors.items()}
-    chosen = training.train.at(0)
-    lines = chosen.segments.batch(chosen.indices)
-    examples = lm.objective.training(lines, None, lm.size)
-    lm.train()
-    loss, count = functional_call(lm, made, (examples,))
-    (loss / count).backward()
-    training.step(training.train.at(0))
-    for name, pair in factors.items():
-        for mine, its in zip((low.up[name], low.down[name]), pair, strict=True):
-            torch.testing.assert_close(mine.detach(), (its - 0.1 * its.grad).detach())
-        after = low.start[name] + 2.0 * (low.up[name] @ low.down[name])
-        torch.testing.assert_close(low.matrices[name], after)
-
-
 SGD = Optim(name="nag", lr=0.1, warmup=2, momentum=0.9, decay="plateau")
 RESUMED = {
     "frozen": ("causal", {"freeze": Freeze(embedding=True, layers=1)}),
-    "lora": ("tta", {"lora": LowRankUpdates(rank=2, embeddings=True)}),
-    "plateau": ("lstm", {"lora": LowRankUpdates(rank=2), "optim": SGD}),
+    "plateau": ("lstm", {"freeze": Freeze(output=True), "optim": SGD}),
     "sparse": ("lstm", {"optim": Optim(lr=5e-3, sparse=True), "freeze": Freeze(layers=1)}),
 }
 
@@ -439,14 +383,12 @@ def test_what_does_not_fit_is_refused_in_a_line(trained, tiny, corpora, tmp_path
     )
     init = f"--init {trained['causal']}"
     for given, message in (
-        (
-            "lora.rank=2",
-            "freeze and lora.rank keep weights of another model; give it as --init DIR",
-        ),
+        ("lora.rank=2", "lora: is gone; leave it out"),
+        ("--init hf:gemma", "train adapters of Hugging Face models by the package peft"),
         ("freeze.embedding=true", "give it as --init DIR"),
         (f"{init} freeze.layers=3", "freeze.layers: 3 is more than the 2 layers"),
         (f"{init} freeze.layers=-1", "freeze.layers: -1 is too small"),
-        (f"{init} lora.rank=2 freeze.layers=2 arch.norm=pre", "arch.norm is post there and pre"),
+        (f"{init} freeze.layers=2 arch.norm=pre", "arch.norm is post there and pre"),
         (f"{init} freeze.embeddings=true", "unknown setting 'freeze.embeddings'; did you mean"),
     ):
         assert main([*base.split(), *given.split()]) == 1
@@ -461,21 +403,25 @@ def test_what_does_not_fit_is_refused_in_a_line(trained, tiny, corpora, tmp_path
         continued("lstm", tmp_path / "one", tiny, tmp_path / "m", **lone)
 
 
-def test_settings_without_it_are_those_of_older_versions(tiny, corpora):
+def test_settings_without_it_are_those_of_older_versions(tiny, corpora, tmp_path):
     """What was trained before is not trained again."""
     said = dump(settings("causal"))
-    assert "freeze" not in said and "lora" not in said
-    assert "rank: 2" in dump(settings("causal", lora=LowRankUpdates(rank=2)))
+    assert "freeze" not in said
+    text = (
+        f"{said}lora: {{rank: 2}}\nvocabulary: {{size: 9, hash: a}}\n"  # merged by older versions
+    )
+    (tmp_path / "config.yaml").write_text(text)
+    assert read_settings(tmp_path)[0] == settings("causal")
     plan = TrainingPlan.read(settings("causal"), *corpora, out="m", device=CPU)
     assert plan.fingerprint == fingerprint_of_0_1(settings("causal"), tiny)
 
 
 def fingerprint_of_0_1(some, tiny) -> str:
-    """As it was made before there were accumulate, freeze, lora, cut_alpha and lists."""
+    """As it was made before there were accumulate, freeze, cut_alpha and lists."""
     import hashlib
 
     tree = dataclasses.asdict(some)
-    for name in ("accumulate", "freeze", "lora", "cut_alpha", "lists"):
+    for name in ("accumulate", "freeze", "cut_alpha", "lists"):
         del tree[name]
     corpora = [Corpus.open(tiny / f"{part}.bin") for part in ("train", "valid")]
     parts = tree, corpora[0].subword.hash, *(corpus.digest() for corpus in corpora)
