@@ -19,7 +19,7 @@ from lmtools.cli import main
 from lmtools.formats import FORMATS, jsonl, kaldi_text
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import Hypothesis, NBest
-from lmtools.verbs import rescue
+from lmtools.verbs import rescue_job
 from lmtools.verbs.rescue import draw_table, list_weights
 
 CALL = "rescue --dev dev.jsonl --test test.jsonl --out out --cache none"
@@ -331,8 +331,8 @@ def test_recordings_are_decoded(home, capsys, monkeypatch):
         else:
             run_command(words)
 
-    run_command = rescue.run_command
-    monkeypatch.setattr(rescue, "run_command", run)
+    run_command = rescue_job.run_command
+    monkeypatch.setattr(rescue_job, "run_command", run)
     kaldi_text.write({n.utt: n.ref for n in jsonl.read("test.jsonl")}, "transcripts")
     (home / "recordings").mkdir()
     (home / "recordings/a.wav").write_text("RIFF")
