@@ -3,7 +3,7 @@
 # limit nothing.
 . "$(dirname "$0")/jobs.sh"
 jobs_parse "$@"
-((${#more[@]} == 0)) || jobs_fail "no option ${more[0]}" 2
+((${#more[@]} == 0)) || echo "run.sh: warning: ${more[*]}: of a cluster, and ignored here" >&2
 share=$(($(nproc) / most))
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((share > threads ? share : threads))}
 set -m # the commands are a group of processes, which ends with this one

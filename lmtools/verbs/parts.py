@@ -178,14 +178,30 @@ def run_parts(args: argparse.Namespace, cmd: str, outs: Sequence[str], **options
         for number in range(1, args.nj + 1):
             make_folder(out, number, args.nj)
     log = name_part(outs[0], job, args.nj) / LOG
-    command = [*shlex.split(cmd), f"{job}=1:{args.nj}", str(log), *LMTOOLS, *args.typed]
-    command += ["--cmd", LOCAL, "--nj", "1", "--shard", f"{job}/{args.nj}"]
+    words = [*LMTOOLS, *args.typed, "--cmd", LOCAL, "--nj", "1", "--shard", f"{job}/{args.nj}"]
+    command = [*shlex.split(cmd), f"{job}=1:{args.nj}", str(log), *map(protect, words)]
     if status := run_command(command):
         raise UserError(
             f"{shlex.split(cmd)[0]}: status {status}; logs: {name_part(outs[0], 'N', args.nj)}/"
             f"{LOG}; parts that are done are kept, and the same command makes the others"
         )
     return max(merge(out, **options) for out in outs)
+
+
+def protect(word: str) -> str:
+    """Return the word so that a program of run.pl's contract, which puts it into a line of bash,
+    passes it on as it is: without blanks, what bash would replace in $'..'.
+    """
+    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    return (
+        "$'"
+        + "".join(
+            chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\x{byte:02x}"
+            for byte in os.fsencode(word)
+        )
+        + "'"
+    )
 
 
 def run_command(command: Sequence[str]) -> int:

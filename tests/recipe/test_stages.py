@@ -5,6 +5,8 @@ import importlib.util
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import lmtools
+from lmtools.verbs.parts import protect
 
 REPOSITORY = Path(__file__).parents[2]
 TOY = r"""#!/usr/bin/env bash
@@ -532,6 +535,75 @@ def test_what_a_killed_run_left_working_is_waited_for(toy):
     os.kill(int(said[1]), signal.SIGKILL)
     assert waiting.wait() == 0
     assert results(toy)["count"] == b"3\n"
+
+
+# Jobs, as Kaldi's run.pl runs them
+
+RUN_PL = [  # words of the command line, its status, what its logs say (first the command, if told)
+    ("x.log echo a", 0, {"x.log": ["echo a", "a"]}),
+    ("x.log false", 1, {"x.log": ["false"]}),
+    ("-V x.log echo a", 0, {"x.log": ["", "a"]}),
+    ("--mem 4G -l arch=x -pe smp 2 x.log echo a", 0, {"x.log": ["echo a", "a"]}),
+    ("J=1:2 l/J.log echo J-xJ", 0, {"l/1.log": ["echo 1-x1", "1-x1"], "l/2.log": ["", "2-x2"]}),
+    ("JOB=1:2 --max-jobs-run 1 JOB.log echo JOB", 0, {"1.log": ["", "1"], "2.log": ["", "2"]}),
+    ("-tc 1 n_1=1:2 n_1.log echo n_1", 0, {"1.log": ["", "1"], "2.log": ["", "2"]}),
+    ("JOB=2 JOB.log echo JOB", 0, {"2.log": ["echo 2", "2"]}),
+    ("JOB=2 x.log echo JOB", 0, {"x.log": ["echo 2", "2"]}),
+    ("JOB=3:3 x.log echo JOB", 0, {"x.log": ["echo 3", "3"]}),
+    ("JOB=08:09 JOB.log echo JOB", 0, {"8.log": ["", "8"], "9.log": ["", "9"]}),
+    ("JOB=1:2 JOB.log test JOB -ne 1", 1, {"1.log": [""], "2.log": [""]}),
+    ("JOB=1:2 --max-jobs-run 1 JOB.log exit 255", 1, {"1.log": [""], "2.log": [""]}),
+    ("JOB=5:3 JOB.log echo JOB", 2, {}),
+    ("JOB=0:3 JOB.log echo JOB", 2, {}),
+    ("JOB=0 JOB.log echo JOB", 2, {}),
+    ("JOB=1:2 x.log echo JOB", 1, {}),
+    ("x.log", 2, {}),
+    ("--max-jobs-run 0 x.log echo a", 2, {}),
+    ("x.log echo b a '|' tr a c", 0, {"x.log": ["echo b a | tr a c", "b c"]}),
+    ("x.log echo a '>' out '2>&1'", 0, {"x.log": ["echo a > out 2>&1"], "out": ["a"]}),
+    ("x.log echo a '>>' out ';' cat '<' out", 0, {"x.log": ["", "a"], "out": ["a"]}),
+    ("x.log false '|' true", 0, {"x.log": [""]}),
+    ("x.log false '||' echo b", 0, {"x.log": ["", "b"]}),
+    ("x.log false '&&' echo b", 1, {"x.log": [""]}),
+    ("x.log echo '$Y' '${Y}z'", 0, {"x.log": ["echo $Y ${Y}z", "y y z"]}),  # $Y is "y  "
+    ("x.log printf %s. 'a  $Y' ''", 0, {"x.log": ['printf %s. "a  $Y" ""', "a  y  .."]}),
+    ("x.log printf %s. '<\"$Y  b\">'", 0, {"x.log": ["printf %s. '<\"$Y  b\">'", '<"$Y  b">.']}),
+    ("x.log printf %s. '\"$Y\"'", 0, {"x.log": ['printf %s. "$Y"', "y  ."]}),
+    ("x.log sh -c 'cat; echo $((1+1)) >&2; exit 3'", 1, {"x.log": ["", "2"]}),
+    ("J=1:2 J.log echo 'J | J' '|' rev", 0, {"1.log": ["", "1 | 1"], "2.log": ["", "2 | 2"]}),
+]
+
+
+@pytest.mark.parametrize("program", [str(REPOSITORY / "utils/run.sh"), "run.pl"])
+@pytest.mark.parametrize("words, status, said", RUN_PL)
+def test_run_sh_keeps_the_contract_of_run_pl(tmp_path, program, words, status, said):
+    """The table is of run.pl, which is run too where it is installed; 2 is wrong usage."""
+    if not shutil.which(program):
+        pytest.skip("no run.pl; it is in egs/wsj/s5/utils/parallel of Kaldi")
+    command, env = [program, *shlex.split(words)], {**os.environ, "Y": "y  "}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert min(done.returncode, 2) == status, done.stderr
+    files = {str(p.relative_to(tmp_path)): p for p in tmp_path.rglob("*") if p.is_file()}
+    assert files.keys() == said.keys()
+    for name, expected in said.items():
+        lines = files[name].read_text().splitlines()
+        if name.endswith(".log"):
+            assert re.match(r"# Started at .+\n#\n", "\n".join(lines[1:])), lines
+            assert re.match(r"# Ended \(code \d+\) at .*, elapsed time \d+ seconds$", lines[-1])
+            told = lines[0][2:].rstrip() if expected[0] else ""
+            # what the command says last may have no line's end
+            body = "\n".join(lines[3:]).partition("# Accounting: time=")[0]
+            lines = [told, *body.splitlines()]
+        assert lines == expected
+
+
+def test_jobs_leave_the_words_of_a_command_alone(tmp_path):
+    """Those of --cmd, whose programs give them to bash."""
+    words = ["a  b", "$HOME", "x;y", 'say "a"', "it's", "*", "", "{a,b}", "(ä)", "--x=1\n", "JOB"]
+    script = "import sys, json; json.dump(sys.argv[1:], open('out', 'w'))"
+    line = [str(REPOSITORY / "utils/run.sh"), "x.log", sys.executable, "-c", script, *words]
+    subprocess.run([*line[:2], *map(protect, line[2:])], cwd=tmp_path, check=True)
+    assert json.loads((tmp_path / "out").read_text()) == words
 
 
 # Hashes
