@@ -132,7 +132,8 @@ def rescore_lists(
         if all(weights.signatures.get(name) == {} for weights in tuned.values())
     ]
     doubts = [line for weights in tuned.values() for line in doubt_scores(nbests, weights, source)]
-    doubts += [line for weights in tuned.values() for line in find_useless(weights)]
+    if None in tuned:  # of an experiment's systems lmtools tune has said it
+        doubts += find_useless(tuned[None])
     return [*columns.warn_unchecked(plain), *features.warnings, *doubts], choose()
 
 

@@ -156,16 +156,18 @@ def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> Syst
     return SystemLM(name, feature, **facts, signature=dict(signature))
 
 
-def find_useless(weights: Weights) -> Iterator[str]:
-    """Yield a warning on each language model that tuning gave the weight 0."""
+def find_useless(weights: Weights, mark: str = "warning: ") -> Iterator[str]:
+    """Yield a line on each language model that tuning gave the weight 0."""
     for name in weights.signatures:
         if weights.features.get(name) == 0 and name not in weights.search.get("fixed", {}):
-            yield f"warning: {name} has the weight 0: it is of no use on {weights.dev.path}"
+            yield f"{mark}{name} has the weight 0: it is of no use on {weights.dev.path}"
 
 
-def describe_doubts(weights: Weights) -> Iterator[str]:
-    """Yield warnings about weights, with what to do."""
-    yield from find_useless(weights)
+def describe_doubts(weights: Weights, system: str | None = None) -> Iterator[str]:
+    """Yield warnings about weights, with what to do; that a score of no use has no weight is
+    a finding of an experiment's `system`.
+    """
+    yield from find_useless(weights, "warning: " if system is None else "")
     for name in weights.search.get("costs", ()):
         remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
         yield (

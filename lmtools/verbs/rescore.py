@@ -161,7 +161,8 @@ def describe_lazy(choice, weights, name, margin):
 def write_choice(args, nbests, lists, weights, system, warnings):
     out = of_system(args.out, system)
     # first, since it may refuse: a tokeniser of the metric may not be installed here
-    messages = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out=out)]
+    told = describe_choice(nbests, lists, weights, args.nbest, out=out, system=system)
+    messages = [*warnings, *told]
     if args.nbest_out:
         write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
@@ -200,7 +201,7 @@ def write_written(nbests, lists, out, spelled):
     return [f"{out}{WRITTEN}: the same as the recogniser wrote it"]
 
 
-def describe_choice(nbests, lists, weights, source, out):
+def describe_choice(nbests, lists, weights, source, out, system):
     dev = weights.dev
     metric = METRICS[weights.metric]
     if weights.tuned:
@@ -218,7 +219,7 @@ def describe_choice(nbests, lists, weights, source, out):
             f"{weights.folds.describe()}: {held} of {len(nbests)} utterances by weights that did"
             " not see them, the rest by those of all"
         )
-    elif hash_lists(nbests) == dev.sha256:
+    elif system is None and hash_lists(nbests) == dev.sha256:  # an experiment's report says it
         yield (
             f"warning: {source} is the set that the weights were tuned on; its figures flatter,"
             " report those of another set"

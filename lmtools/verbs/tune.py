@@ -81,7 +81,7 @@ def run(args):
     for system, weights in tuned:
         weights.save(places[system])
         before = "" if system is None else f"{system}: "
-        say_lines(before + line for line in describe_weights(weights))
+        say_lines(before + line for line in describe_weights(weights, system))
 
 
 def cross(args, options: TuningOptions, nbests) -> Crossing | None:
@@ -93,7 +93,7 @@ def cross(args, options: TuningOptions, nbests) -> Crossing | None:
     return Crossing(nbests, options, speakers, args.nbest)
 
 
-def describe_weights(weights):
+def describe_weights(weights, system):
     dev = weights.dev
     values = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (
@@ -112,7 +112,7 @@ def describe_weights(weights):
         )
     if weights.search.get("sharpened"):
         yield "sharpened: exact line searches are clearly better on this set"
-    yield from describe_doubts(weights)
+    yield from describe_doubts(weights, system)
     if is_worse(weights) and "costs" not in weights.search:
         yield (
             "warning: no weights of these scores reach the recogniser's own ranking"

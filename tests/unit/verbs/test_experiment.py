@@ -177,6 +177,21 @@ def test_tune_and_rescore(call, scored):
     same("w-all", "w-each")
 
 
+def test_a_run_of_all_systems_warns_of_nothing_that_its_report_says(call, scored, capsys):
+    """Rescoring dev, and scores of no use; who calls a verb for one system is warned."""
+    both = "--experiment e.yaml --scores score/{column}/dev --nbest dev.jsonl --set lengths="
+    assert call(f"tune {both} --fix am=1 --out w-dev/{{system}}/w.json") == 0
+    path = Path("w-dev/both/w.json")
+    none = json.loads(path.read_text())
+    none["features"]["causal"] = 0.0
+    for place, one in (path, none["features"]), (Path("w-dev/causal-mean/w.json"), {}):
+        tree = json.loads(place.read_text())
+        place.write_text(json.dumps(tree | {"features": tree["features"] | one}))
+    rest = both.removesuffix(" --set lengths=")
+    assert call(f"rescore {rest} --weights w-dev/{{system}}/w.json --out w-dev/{{system}}/t") == 0
+    assert "warning" not in capsys.readouterr().err
+
+
 def test_a_flag_beside_the_file_overrides_it(call, scored):
     common = "--scores score/{column}/dev --nbest dev.jsonl --out"
     flags = "--metric wer --set objective=expected --set lengths= --folds speaker --fix am=2"
