@@ -37,16 +37,22 @@ each() {
 }
 
 # recipe_jobs OPTION... -- COMMAND...: have --cmd run the command with each line of standard input;
-# print their logs when all have ended.
+# print their logs, which have links named by what is made (stage3.lstm.log), when all have ended.
 recipe_jobs() {
-  local options=() jobs number log=$expdir/log/${recipe_tag}stage$recipe_open.jobs
+  local options=() jobs number name log=$expdir/log/${recipe_tag}stage$recipe_open.jobs
   while [[ $1 != -- ]]; do options+=("$1") && shift; done
   mapfile -t jobs
   ((${#jobs[@]})) || return 0
-  printf '%s\n' "${jobs[@]}" >"$log"
+  for number in "${!jobs[@]}"; do
+    name=job$number
+    [[ ! ${jobs[number]} =~ --out\ ([^ ]+) ]] || name=/${BASH_REMATCH[1]#"$expdir"/}
+    name=${name//\/lm/} name=${name#/}
+    echo "${name//[^[:alnum:]._-]/-} ${jobs[number]}"
+  done >"$log"
   # shellcheck disable=SC2016  # the job's arguments
   "${recipe_cmd[@]}" "${options[@]}" JOB="1:${#jobs[@]}" "$log.JOB.log" \
-    bash -c 'sed -n "$2p" "$1" | LMTOOLS_CMD=local xargs -r -L 1 "${@:3}"' - "$log" JOB "${@:2}"
+    bash -c 'line=$(sed -n "$2p" "$1") && ln -f "$1.$2.log" "${1%jobs}${line%% *}.log"
+      LMTOOLS_CMD=local xargs -r -L 1 "${@:3}" <<<"${line#* }"' - "$log" JOB "${@:2}"
   for ((number = 1; number <= ${#jobs[@]}; number++)); do
     cat "$log.$number.log"
   done

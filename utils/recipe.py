@@ -3,6 +3,7 @@
 options, and what stages read and write beside. Standard library only, but for `commands`.
 """
 
+import contextlib
 import datetime
 import hashlib
 import json
@@ -18,7 +19,7 @@ from pathlib import Path
 # lmtools.base.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from recipe_inputs import check_inputs, describe, read_declared
+from recipe_inputs import check_inputs, describe, list_taken, read_declared, read_stage
 from recipe_lock import lock, ready, refuse_link, stop
 from recipe_options import explain, options
 
@@ -119,11 +120,10 @@ def hash_commands(script: Path, stage: int) -> str:
     """Return the SHA-256 of the lines of `script` from `if stage N` to its `fi`, and of what
     rescore.sh does in them: another command in a stage makes it another stage.
     """
-    block = re.search(rf"^if stage {stage}\b.*?^fi\b", script.read_text(), re.MULTILINE | re.DOTALL)
-    if not block:
+    if not (block := read_stage(script.read_text(), stage)):
         return ""
-    shared = SHARED.read_text() if re.search(r"\b(re)?score_sets\b", block[0]) else ""
-    return hashlib.sha256((block[0] + shared).encode()).hexdigest()
+    shared = SHARED.read_text() if re.search(r"\b(re)?score_sets\b", block) else ""
+    return hashlib.sha256((block + shared).encode()).hexdigest()
 
 
 def begin(
@@ -145,12 +145,14 @@ def begin(
     check_inputs(declared, number, script, command)
     refuse_link(log)
     old, hashes = load_manifest(path), Hashes(path.with_name("hashes.json"))
+    told = dict(assignment.split("=", 1) for assignment in assignments)
     stage = {
         "stage": number,
         "title": title,
         "command": command,
         "lmtools": version,
-        "options": dict(assignment.split("=", 1) for assignment in assignments),
+        "options": told,
+        "takes": list_taken(Path(script), number, told, (SHARED, SHARED.with_name("each.sh"))),
         "commands": hash_commands(Path(script), number),
         "started": now().isoformat(),
         "finished": None,
@@ -182,7 +184,7 @@ def differences(stage: dict, old: dict, hashes: Hashes) -> Iterator[str]:
     if any(set(old[side]) != set(stage[side]) for side in ("inputs", "outputs")):
         yield f"stage {number} reads or writes other files now"
     before, options = old["options"], stage["options"]
-    for name in sorted((set(before) | set(options)) - NO_EFFECT):
+    for name in sorted(set(stage["takes"]) - NO_EFFECT):
         if before.get(name) != options.get(name):
             yield f"option {name} was {before.get(name)!r} and is {options.get(name)!r}"
     if old["commands"] != stage["commands"]:
@@ -247,6 +249,14 @@ def commands(*words: str) -> None:
         print_commands(*words)
 
 
+def check(*words: str) -> None:
+    """Check the commands of a recipe; not where lmtools' dependencies are missing."""
+    with contextlib.suppress(ImportError):
+        from recipe_commands import check_commands
+
+        check_commands(*words)
+
+
 def now() -> datetime.datetime:
     """Return the time, which is the same everywhere."""
     return datetime.datetime.now(datetime.timezone.utc)
@@ -264,6 +274,7 @@ VERBS = {
     "lock": (lock, Path, int, int),
     "stop": (stop, Path),
     "commands": (commands,),
+    "check": (check, str, int),
 }
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 #   fi
 #
 # A stage starts only if its inputs exist and has to leave its outputs behind. What it read and wrote
-# is recorded in $expdir/stages/4.json, what it said in $expdir/log/stage4.log; those of run_NAME.sh
+# is recorded in $expdir/stages/4.json, with the options that its lines name, what it said in $expdir/log/stage4.log; those of run_NAME.sh
 # are NAME-4.json and NAME-stage4.log. Commands of stages begin with a program's name and redirect
 # nothing, so that --dry-run can print them.
 # shellcheck shell=bash
@@ -23,7 +23,8 @@ skip_done=false  # true: skip stages whose commands, options, inputs and outputs
                  # manifests say
 dry_run=false    # true: print the commands of these stages, one a line, and run none
 cmd=local        # what runs --nj commands at a time: local (processes), or a program as Kaldi's
-                 # run.pl is, as in "utils/slurm.sh --mem 4G" (utils/gridengine.sh, utils/run.sh)
+                 # run.pl is, as in "utils/slurm.sh --mem 4G" (utils/gridengine.sh, utils/run.sh);
+                 # cmd.sh of the recipe's directory may set it: cmd="utils/slurm.sh --mem 4G"
 processes=1      # processes of one training on a machine, by torchrun: the number of GPUs
 nnodes=1         # machines of one training, of so many processes each, by utils/slurm.sh
 debug=false      # true: show every command, and the traceback of an error
@@ -39,6 +40,7 @@ recipe_names=() # of options
 recipe_cmd=() # words of --cmd
 recipe_declared= # lines of stage, reads or writes, and path, with tabs between them
 . "$recipe_home/utils/each.sh"
+. "$recipe_home/utils/dry_run.sh"
 . "$recipe_home/utils/rescore.sh"
 # an environment that is active comes first
 if ! command -v lmtools >/dev/null && [[ -d $recipe_home/.venv/bin ]]; then
@@ -62,6 +64,7 @@ wrong() {
 options() {
   local assignments
   assignments=$(recipe_python options "$recipe_script" "${BASH_SOURCE[0]}" "$@") || exit
+  [[ ! -f cmd.sh ]] || . ./cmd.sh
   eval "$assignments" # variables and recipe_help, quoted by Python's shlex
   : "${expdir:=exp}"
   if [[ $recipe_help = true ]]; then
@@ -69,19 +72,9 @@ options() {
   elif [[ $dry_run = true ]]; then
     recipe_print
   else
+    recipe_data=$(recipe_check "$@") || exit
     recipe_start
   fi
-}
-
-# recipe_print: programs print themselves in place of running.
-# shellcheck disable=SC2317,SC2329  # stages call them
-recipe_print() {
-  lmtools() {
-    [[ " $* " = *" --experiment "* && $1 != report ]] || { quoted lmtools "$@" && return; }
-    recipe_python commands "$@" # one a column or system
-  }
-  local name
-  for name in python3 bash cp ln mkdir rm; do eval "$name() { quoted $name \"\$@\"; }"; done
 }
 
 # recipe_start: lmtools is installed, and the experiment's directory is ours until this run and all
@@ -104,15 +97,24 @@ recipe_start() {
     LMTOOLS_CMD=$(quoted "${recipe_cmd[@]}")
     export LMTOOLS_CMD
   fi
-  ((nnodes > 0 && processes > 0)) || recipe_fail "--nnodes and --processes take 1 or more" 2
   ((nnodes == 1)) || [[ $cmd = *slurm* ]] ||
     recipe_fail "--nnodes $nnodes are machines that Slurm gives; add --cmd utils/slurm.sh" 2
   recipe_python ready "$expdir/.lock" "$expdir/stages" "$expdir/log"
   exec 9<>"$expdir/.lock" # children inherit it: the lock lasts as long as anything may still write
   recipe_python lock "$expdir/.lock" 9 $$
+  recipe_lock_data
   trap recipe_exit EXIT
   set -o errtrace
   trap '((${#BASH_LINENO[@]} > 1)) && recipe_line=${BASH_LINENO[-2]} || recipe_line=$LINENO' ERR
+}
+
+# recipe_lock_data: nobody writes the data of this run; runs that only read them go side by side.
+recipe_lock_data() {
+  [[ ${datadir-} && ! $datadir -ef $expdir ]] || return 0
+  [[ ! $recipe_data || -w $datadir ]] || return 0
+  recipe_python ready "$datadir/.lock"
+  exec 8<>"$datadir/.lock"
+  recipe_python lock "$datadir/.lock" 8 $$ "$recipe_data"
 }
 
 # recipe_python VERB ...: what is easier in Python.
@@ -138,6 +140,7 @@ stage() {
     return 1
   elif [[ $dry_run = true ]]; then
     echo "# stage $number: $title"
+    recipe_restrict
     return
   fi
   recipe_begin "$number" "$title" || status=$?
@@ -158,7 +161,7 @@ recipe_begin() {
   recipe_open=$1
   # tee ignores the signals that end a stage: the stage's last words are kept
   exec {recipe_out}>&1 {recipe_err}>&2 \
-    > >(trap '' HUP INT PIPE TERM && exec tee -a "$recipe_log" 9>&-) 2>&1
+    > >(trap '' HUP INT PIPE TERM && exec tee -a "$recipe_log" 8>&- 9>&-) 2>&1
   recipe_tee=$!
   echo "== stage $1: $2 == $(date '+%F %T')"
   [[ $debug = false ]] || set -x

@@ -1,15 +1,26 @@
 """What `--dry-run` prints of `lmtools VERB --experiment F`: a command for each column, language
-model, vector or system of the file, with the same outcome.
+model, vector or system of the file, with the same outcome. And the check of all commands before
+stage 0: their options, settings and YAML files.
 """
 
+import contextlib
+import io
+import os
+import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
+from lmtools.base.config import build, override, read_layers
+from lmtools.base.errors import UserError
+from lmtools.cli import VERBS, parse
 from lmtools.rescoring.experiment import ExperimentPlan, find_lm
 from lmtools.rescoring.features import summed
 from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.verbs.experiment import load_experiment, specify, split_entry
+from lmtools.verbs.parser import normaliser_of
 
 FLAGS = ("metric", "folds", "seed")  # of lmtools tune; its other settings stand behind --set
 MBR = ("--nbest", "--format", "--out")  # what a column without a language model takes
@@ -121,3 +132,58 @@ EXPAND = {
     "tune": list_tunings,
     "rescore": list_rescorings,
 }
+
+
+def check_commands(script: str, stop: int, *made: str) -> None:
+    """Check the commands of a recipe that standard input has, with what its stages declare; files
+    that are `made` by it (in expdir or datadir) are left out. Print `shared` if no stage up to
+    `stop` writes to datadir. UserError for the first command that would be refused.
+    """
+    number, seen, writes = 0, set(), set()
+    for line in sys.stdin:
+        if heading := re.match(r"# stage (\d+): ", line):
+            number = int(heading[1])
+            seen.add(number)
+        elif declared := re.match(r"(\d+)\twrites\t(.+)", line):
+            writes |= {int(declared[1])} if is_in(declared[2], made[1:]) else set()
+        elif command := re.search(r"(?:^|\s)lmtools (\w+)(?:\s|$)", line):
+            try:
+                if command[1] in VERBS:
+                    check_command(shlex.split(line[command.start(1) :]), made)
+            except UserError as error:
+                raise UserError(
+                    f"{script}: stage {number}, lmtools {command[1]}: {error}"
+                ) from None
+    if seen and not any(number in seen and number <= stop for number in writes):
+        print("shared")
+
+
+def check_command(words: list[str], made: tuple[str, ...]) -> None:
+    """Read a command's options, normaliser, settings and YAML files, without what it works on."""
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        try:
+            args = parse(words)
+        except SystemExit:
+            raise UserError(told.getvalue().strip().rpartition("error: ")[2]) from None
+    given = vars(args)
+    if given.get("normaliser"):
+        normaliser_of(args)
+    conf, experiment = (
+        None if not (path := given.get(name)) or is_in(path, made) else path
+        for name in ("conf", "experiment")
+    )
+    plan = load_experiment(experiment) if experiment else None
+    if conf and args.verb == "report":
+        from lmtools.report.style import load_style  # imports matplotlib
+
+        load_style(Path(conf), plan)
+    elif conf and args.verb == "train" and not args.init:
+        from lmtools.models.settings import Settings  # imports torch
+
+        build(Settings, override(read_layers(Path(conf)), args.settings), conf)
+
+
+def is_in(path: str, folders: tuple[str, ...]) -> bool:
+    """Return whether a path is in one of the folders that are named."""
+    roots = [os.path.abspath(folder) for folder in folders if folder]
+    return any(f"{os.path.abspath(path)}/".startswith(f"{root}/") for root in roots)

@@ -40,9 +40,10 @@ def refuse_link(path: Path) -> Path:
     return path
 
 
-def lock(file: Path, descriptor: int, pid: int) -> None:
+def lock(file: Path, descriptor: int, pid: int, kind: str = "") -> None:
     """Take the lock on the open descriptor of the lock file, and keep it with the descriptor; a
-    message and exit status 1 if another run has it.
+    message and exit status 1 if another run has it. Runs of the kind `shared` have it together,
+    and no name in the file.
 
     What a killed run left working still holds its lock: that is waited for, since it may still
     write.
@@ -52,7 +53,7 @@ def lock(file: Path, descriptor: int, pid: int) -> None:
         raise UserError(f"{file}: was replaced while the run started; run again")
     # between taking the lock and writing its name into the file a run has a moment without a name
     for _ in range(5):
-        if try_lock(descriptor):
+        if try_lock(descriptor, fcntl.LOCK_SH if kind else fcntl.LOCK_EX):
             break
         holder, _, host = file.read_text().partition(" ")
         workers = find_holders(file)
@@ -64,6 +65,8 @@ def lock(file: Path, descriptor: int, pid: int) -> None:
             )
         time.sleep(0.1)
     else:
+        if not host:
+            raise UserError(f"{file.parent} is in use by {len(workers)} processes; wait for them")
         names = ", ".join(f"{worker} ({name})" for worker, name in workers.items())
         remedy = f"kill {' '.join(map(str, workers))} ends it"
         print(
@@ -72,13 +75,14 @@ def lock(file: Path, descriptor: int, pid: int) -> None:
         )
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"{pid} {here}".encode())
+    if not kind:
+        os.write(descriptor, f"{pid} {here}".encode())
 
 
-def try_lock(descriptor: int) -> bool:
-    """Take the lock if it can be had at once; whether it was."""
+def try_lock(descriptor: int, kind: int) -> bool:
+    """Take the lock of a kind if it can be had at once; whether it was."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -15,6 +15,7 @@ CONTINUED = re.compile(r"\s+#\s*(.*)")
 # options that change no result, or that a stage's manifest does not record
 PLAIN = ("stage", "stop_stage", "skip_done", "dry_run", "debug")
 PLACES = ("datadir", "expdir")  # scripts write paths as words
+COUNTS = ("nj", "processes", "nnodes")
 UNRECORDED = (*PLAIN, "cmd")
 
 
@@ -120,6 +121,8 @@ def check_value(name: str, default: str, value: str) -> None:
     for kind, pattern in (("true or false", "true|false"), ("a whole number", "0|[1-9][0-9]*")):
         if re.fullmatch(pattern, default) and not re.fullmatch(pattern, value):
             raise ValueError(f"--{name.replace('_', '-')} is '{value}'; it takes {kind}")
+    if name in COUNTS and value == "0":
+        raise ValueError(f"--{name} is 0; it takes 1 or more")
 
 
 def explain(script: Path, recipe: Path) -> None:
@@ -129,7 +132,8 @@ def explain(script: Path, recipe: Path) -> None:
     for line in script.read_text().splitlines()[1:]:
         if not line.startswith("#"):
             break
-        print(line[2:])
+        if not line.startswith("# shellcheck "):
+            print(line[2:])
     print(f"\nUsage: ./{script} [--option value]...   Paths are seen from the script's directory.")
     print("\nOptions, with their defaults:")
     for name, option in read_options(recipe, script).items():

@@ -383,19 +383,137 @@ def test_skip_done(toy):
             "the commands of stage 2 changed",
             "23",
         ),
-        (lambda toy: None, ["--loud"], "option loud was 'false' and is 'true'", "123"),
+        (lambda toy: None, ["--loud"], "option loud was 'false' and is 'true'", "1"),
+        (lambda toy: None, ["--words", "a b"], "option words was 'pear fig apple'", "123"),
+        (lambda toy: None, ["--slow", 9], "option slow was '0' and is '9'", "123"),
     ],
 )
 def test_skip_done_runs_what_changed(toy, change, args, reason, stages):
     toy()
     change(toy)
     done = toy("--skip-done", "true", *args)
-    assert f"{reason}; running again\n" in done.stdout
+    assert re.search(rf"{re.escape(reason)}.*; running again\n", done.stdout)
     assert "".join(re.findall(r"^== stage (\d)", done.stdout, re.MULTILINE)) == stages
     assert toy("--skip-done", *args).stdout.count("skipped") == 3
 
 
 # Logs, failures, signals
+
+
+# A recipe of commands that are checked before anything is written
+
+CHECKED = r"""#!/usr/bin/env bash
+# Checked: of commands that lmtools would refuse.
+# shellcheck disable=SC2086  # words
+
+cd "$(dirname "$0")" && . REPOSITORY/utils/recipe.sh
+
+conf=conf    # of the models
+train_opts=  # settings
+normaliser=none
+pieces=20
+precision=auto
+experiment=conf/experiment.yaml
+nj=1
+datadir=data
+expdir=exp
+options "$@"
+sets="dev test"
+names=
+for set in $sets; do names+=" $set-$pieces"; done
+
+if stage 0 "get" conf : $datadir/text; then
+  cp conf/a.yaml $datadir/text
+  sleep 9 >never
+fi
+
+if stage 2 "pieces" $datadir/text : $expdir/out; then
+  lmtools subword --text $datadir/text --vocab-size $pieces --normaliser $normaliser --out o
+  echo $names
+  cp $datadir/text $expdir/out
+fi
+
+if stage 3 "train" $conf : $expdir/out; then
+  for lm in lstm gru; do
+    echo --conf $conf/lstm.yaml --train a --valid b --out $expdir/lm/$lm $train_opts
+  done | each lmtools train
+fi
+
+if stage 4 "report" $experiment : $expdir/out; then
+  score_sets $experiment lm data exp "dev"
+  lmtools report $expdir --conf conf/report.yaml
+fi
+"""
+
+
+@pytest.fixture
+def checked(toy):
+    (toy.home / "run.sh").write_text(CHECKED.replace("REPOSITORY", str(REPOSITORY)))
+    shutil.copy(REPOSITORY / "egs/gbw/conf/lstm.yaml", toy.home / "conf")
+    (toy.home / "conf/experiment.yaml").write_text("columns: {a: {}}\nsystems: {a: [a]}\n")
+    (toy.home / "conf/report.yaml").write_text("order: ['*']\n")
+    return toy
+
+
+@pytest.mark.parametrize(
+    "args, status, message",
+    [
+        ("--nj 0", 2, "--nj is 0; it takes 1 or more"),
+        ("--processes 0", 2, "--processes is 0; it takes 1 or more"),
+        ("--conf nowhere", 1, "stage 3, lmtools train: nowhere/lstm.yaml: cannot read"),
+        ("--train-opts optim.lrr=1", 1, "stage 3, lmtools train: conf/lstm.yaml: unknown setting"),
+        ("--normaliser foo", 1, "stage 2, lmtools subword: normaliser foo: none is called 'foo'"),
+        ("--pieces 0", 1, "stage 2, lmtools subword: argument --vocab-size: '0' is not"),
+        ("--experiment no.yaml", 1, "stage 4, lmtools score: no.yaml: cannot read"),
+        ("conf/report.yaml", 1, "stage 4, lmtools report: conf/report.yaml:"),
+        ("conf/experiment.yaml", 1, "stage 4, lmtools score: conf/experiment.yaml:"),
+        ("conf/lstm.yaml", 1, "stage 3, lmtools train: conf/lstm.yaml:"),
+    ],
+)
+def test_what_would_be_refused_later_is_refused_before_all(checked, args, status, message):
+    if not args.startswith("--"):
+        path, args = checked.home / args, ""
+        path.write_text(f"wrong: [1\n{path.read_text()}")
+    done = checked(*args.split(), "--stop-stage", 0, status=status)
+    assert done.stderr.startswith(f"./run.sh: {message}") and done.stderr.count("\n") == 1
+    assert {path.name for path in checked.home.iterdir()} == {"conf", "extra", "run.sh"}
+
+
+def test_runs_with_one_datadir(checked):
+    """One that writes it is alone; others read it together."""
+    checked.edit("run.sh", "sleep 9 >never", "echo written")
+    checked("--stop-stage", 2, "--expdir", "one")
+    checked.edit("run.sh", "echo $names", "echo waits && sleep 60")
+    process = checked.start("--stage", 2)
+    checked.said("waits", process)
+    done = checked("--stop-stage", 0, "--expdir", "two", status=1)
+    assert re.fullmatch(r"data is in use by \d+ processes; wait for them\n", done.stderr)
+    checked.edit("run.sh", "echo waits && sleep 60", "true")
+    checked("--stage", 2, "--stop-stage", 2, "--expdir", "two")
+    checked.kill(process)
+    checked.edit("run.sh", "echo written", "echo written && sleep 60")
+    process = checked.start("--stop-stage", 0)
+    checked.said("written", process)
+    done = checked("--stage", 2, "--expdir", "two", status=1)
+    said = f"data is in use by another run, process {process.pid}; wait for it"
+    assert done.stderr.startswith(said)
+    checked.kill(process)
+
+
+def test_jobs_of_a_file_of_the_cluster_have_logs_of_their_models(checked):
+    (checked.home / "cmd.sh").write_text('cmd="utils/run.sh --mem 4G"\n')
+    (checked.home / "data").mkdir()
+    shutil.copy(checked.home / "extra", checked.home / "data/text")
+    checked("--stage", 2, "--stop-stage", 3)
+    for number, name in enumerate(("lstm", "gru"), 1):
+        log = checked.home / f"exp/log/stage3.{name}.log"
+        assert f"train --conf conf/lstm.yaml --train a --valid b --out exp/lm/{name}\n" in (
+            log.read_text()
+        )
+        assert log.samefile(checked.home / f"exp/log/stage3.jobs.{number}.log")
+    assert "shellcheck" not in checked("--help").stdout
+    done = checked("--cmd", "none.sh", "--stage", 3, status=2)
+    assert "--cmd is 'none.sh'" in done.stderr
 
 
 def test_log_has_all_output_of_its_stage(toy):
