@@ -64,6 +64,7 @@ wrong() {
 options() {
   local assignments
   assignments=$(recipe_python options "$recipe_script" "${BASH_SOURCE[0]}" "$@") || exit
+  # shellcheck disable=SC1091  # the user's
   [[ ! -f cmd.sh ]] || . ./cmd.sh
   eval "$assignments" # variables and recipe_help, quoted by Python's shlex
   : "${expdir:=exp}"
