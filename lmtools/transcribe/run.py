@@ -141,7 +141,8 @@ def hear_recording(one, out: str, transcriber: Transcriber, progress: ProgressBa
     heard = transcriber.hear(source, one.recording.where, one.utt, state=state)
     with journal.appending() as add:
         for window in guard(heard, one.recording.where):
-            add(write_window(len(windows), window))
+            extra = {"window": msgspec.json.encode(window).decode()}
+            add(JournalEntry(NBest(str(len(windows)), ()), extra))
             windows.append(window)
             progress.advance((window.end - before) / 60)
             before = window.end
@@ -159,10 +160,6 @@ def guard(windows: Iterator[HeardWindow], where: str) -> Iterator[HeardWindow]:
     except Exception as error:  # whatever a library says of sound that it does not like
         cause = f"{where}: cannot be decoded ({type(error).__name__}: {error}); take it out"
         raise BadRecordingError(one_line(UserError(cause))) from None
-
-
-def write_window(number: int, window: HeardWindow) -> JournalEntry:
-    return JournalEntry(NBest(str(number), ()), {"window": msgspec.json.encode(window).decode()})
 
 
 def read_windows(journal: Journal) -> Iterator[HeardWindow]:

@@ -59,8 +59,9 @@ def run(args):
         raise UserError("--lm: which language model? give --lm, --experiment, or --asr")
     cmd, lists, calls = wanted_command(args), ListParts(args.nbest, args.format), list_calls(args)
     piped = lists.piped or is_stream(args.out) or bool(parse_specifier(args.out))
-    if args.shard or (args.cmd and cmd):
-        refuse_whole(args, piped)
+    if piped and (args.shard or (args.cmd and cmd)):
+        how = "--shard" if args.shard else "--cmd"
+        raise UserError(f"{how}: of lists and scores in files; write them to some")
     if piped:
         cmd = None
     for each in calls:
@@ -94,13 +95,6 @@ def score_sound(args) -> None:
     score = open_door("ears", "lists:score_by_ear", "--asr")
     lists, computing = ListParts(args.nbest, args.format), fill(Computing, args)
     score(lists, args.out, args.asr, args.audio, computing=computing, written=args.written)
-
-
-def refuse_whole(args, piped: bool) -> None:
-    """Raise UserError where the lists cannot be scored in parts."""
-    how = "--shard" if args.shard else "--cmd"
-    if piped:
-        raise UserError(f"{how}: of lists and scores in files; write them to some")
 
 
 def join(parts: Sequence[Part], out: str, **options) -> None:
