@@ -160,10 +160,10 @@ def word_results(tree: Mapping, where: str) -> Iterator[Sequence]:
             for word in members(tree, "words", where)
         ]
         yield [{"transcript": member(tree, "text", str, where), "words": words}]
-    elif (results := tree.get("results")) and "type" in results[0]:
+    elif "results" in tree and any("type" in part for part in members(tree, "results", where)):
         words = [
             {key: part[key] for key in ("type", "start_time", "end_time") if key in part}
-            | expect(member(part, "alternatives", list, where)[0], dict, where, "an alternative")
+            | next(members(part, "alternatives", where), {})
             | {"joined": part.get("attaches_to") == "previous"}
             for part in members(tree, "results", where)
         ]
