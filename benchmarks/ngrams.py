@@ -104,7 +104,7 @@ def estimate(kenlm: Path, name: str, order: int) -> None:
     if name != "all":
         subprocess.run([*command, "--intermediate", f"{name}.im"], check=True, capture_output=True)
     ids = arrays.new_vocabulary()
-    model = NgramSource.of(f"{name}.lm").read(ids, ".")
+    model = NgramSource.of(f"{name}.lm").read(ids)
     with open(f"{name}.sorted", "wb") as stream:
         arrays.write_arpa(stream, model, ids)
     print(f"{name}: order {order}, {sum(model.counts):,} n-grams", flush=True)
