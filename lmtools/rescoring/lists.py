@@ -16,7 +16,6 @@ from lmtools.evaluate.fit import advise_metric, doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.experiment import SystemPlan, list_lengths, select_columns, tune_plan
 from lmtools.rescoring.features import LENGTHS, Features, ScoreColumns, combine, gather
-from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights, describe_system, find_useless
@@ -35,7 +34,7 @@ def tune_lists(
     nj: int = 1,
 ) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
     """Return warnings about the lists from `source`, and each system's weights with facts, by name,
-    tuned by `nj` processes; with a `crossing` those of each fold too, and lazy bounds in the notes.
+    tuned by `nj` processes; with a `crossing` those of each fold too.
     """
     extra = [name for name in list_lengths(systems) if name not in options.features]
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
@@ -54,7 +53,7 @@ def tune_lists(
         for (system, plan), weights in zip(systems.items(), every, strict=True):
             taken = columns.select(plan.columns)
             weights = replace(weights, system=describe_system(nbests, taken, source))
-            yield system, note_bounds(weights, nbests, features, taken)
+            yield system, replace(weights, signatures=taken.signatures)
 
     return warnings, tuned()
 
@@ -89,15 +88,6 @@ def measure_dev(
         return dev_set
     measure_harm = open_door("phrases", "harm:measure_harm", PHRASES)
     return replace(dev_set, harm=measure_harm(nbests, columns.values[PHRASES], columns.glossary))
-
-
-def note_bounds(
-    weights: Weights, nbests: Sequence[NBest], features: Features, columns: ScoreColumns
-) -> Weights:
-    lms = columns.select([name for name in columns.values if name != PHRASES])
-    bounds = learn_bounds(nbests, features, lms, weights)
-    notes = {**weights.search, LAZY: bounds} if bounds else weights.search
-    return replace(weights, signatures=columns.signatures, search=notes)
 
 
 def rescore_lists(

@@ -41,6 +41,7 @@ GONE = (
     ("lattice", "determinise", "`lmtools lattice nbest` gives each word sequence once"),
     ("translate", "--length-penalty --batch", "write --set {}=VALUE"),
     ("convert lattice", "--from", "write --format"),
+    ("rescore", "--margin", "leave it out: --lm scores all hypotheses"),
     ("rescore", "--to", "write --nbest-to"),
     ("evaluate", "--json", "write --out"),
     ("evaluate", "--glm", "sctk's hubscr.pl, or csrfilt.sh and sclite, score by global maps what"

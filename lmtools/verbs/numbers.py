@@ -49,11 +49,6 @@ share = number(float, "a number from 0 to 1", 0, 1)
 size, shard = told(parse_size), told(Shard.parse)
 
 
-def margin(text: str) -> float:
-    """Parse a number from 0, or inf."""
-    return math.inf if text == "inf" else amount(text)
-
-
 @told
 def named(text: str) -> tuple[str, float]:
     name, sign, value = text.rpartition("=")

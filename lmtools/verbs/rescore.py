@@ -15,14 +15,11 @@ from lmtools.formats import FORMATS, kaldi_text, read, write
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.defaults import PREFIX, TUNE, WHISPER, load_weights
 from lmtools.rescoring.experiment import of_system
-from lmtools.rescoring.features import NEAR
-from lmtools.rescoring.lazy import LAZY
+from lmtools.rescoring.features import NEAR, ScoreColumns, make_columns
 from lmtools.rescoring.lists import rescore_lists, warn_empty
 from lmtools.rescoring.margins import find_changes, write_changes
 from lmtools.types import TOTAL
 from lmtools.verbs.experiment import load_plans, read_all
-from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm, add_phrases, parse_phrases
 
@@ -65,16 +62,8 @@ def arguments(parser):
     help_text = "also write the lists in their new order, with all scores and their `total`"
     parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
-    help_text = (
-        "score the column NAME of the weights here, with this model, and only those hypotheses that"
-        " may still win"
-    )
+    help_text = "score the column NAME of the weights here, with this model"
     add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
-    help_text = (
-        "with --lm: stop when the best hypothesis leads by X times the margin that the development"
-        " set needed; inf scores all (default: %(default)s)"
-    )
-    parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
 
 
@@ -87,10 +76,9 @@ def run(args):
             f"warning: {args.nbest}: lists in the format {form} are hardly Whisper's, whose scores"
             f" {args.weights} is for; {TUNE}"
         )
-    if args.lm:
-        rescore_lazily(args, nbests)
-        return
     columns, systems = read_all(args, nbests, load_plans(args))
+    if args.lm:
+        columns, systems = add_column(args, nbests, columns, systems)
     tuned = {
         system: load_weights(of_system(args.weights, system), nbests, columns) for system in systems
     }
@@ -110,52 +98,29 @@ def spell_if_wished(lists, columns):
     return glossary.spell_lists(lists) if glossary and glossary.spec.spelling else lists
 
 
-def rescore_lazily(args, nbests):
-    """Rescore where the language model has yet to score."""
-    from lmtools.rescoring.asking import LazyColumn, choose_lazily, measure_choice  # imports torch
+def add_column(args, nbests, columns: ScoreColumns, systems) -> tuple[ScoreColumns, dict]:
+    """Return the columns with that of --lm, which is scored here, and the plan of the system."""
+    from lmtools.api.lm import divide_scores
+    from lmtools.score import load, score_texts
+    from lmtools.score.lists import hypothesis_texts, warn_scored
 
-    for option, given in (("--experiment", args.experiment), ("--nbest-out", args.nbest_out)):
-        if given:
-            raise UserError(
-                f"{option}: --lm leaves hypotheses without a score and is for one system; score"
-                " them with lmtools score, and give --scores"
-            )
+    if args.experiment:
+        raise UserError("--experiment: --lm is for one system; score the columns by lmtools score")
     example = "write for instance --lm tta=exp/lm/tta"
     name, lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
-    columns, _ = read_all(args, nbests, None)
-    weights = load_weights(args.weights, nbests, columns, name)
-    margin = args.margin if weights.tuned else float("inf")  # default weights have no bound
-    choice = choose_lazily(
-        nbests,
-        columns,
-        LazyColumn(name, LMSpec.parse(lm), fill(Computing, args)),
-        weights,
-        margin=margin,
-        source=args.nbest,
-        path=args.weights,
-    )
-    lists = [
-        replace(nbest, hyps=nbest.hyps[place : place + 1])
-        for nbest, place in zip(nbests, choice.places, strict=True)
-    ]
-    lists = spell_if_wished(lists, columns)
-    write_choice(args, nbests, lists, weights, system=None, warnings=choice.warnings)
-    say_lines(describe_lazy(choice, weights, name, margin))
-    measured = measure_choice(lists, weights.metric)
-    if measured is not None:
-        say(f"{METRICS[weights.metric].title} {measured:.2f}")
-
-
-def describe_lazy(choice, weights, name, margin):
-    share = f" ({choice.scored / choice.hypotheses:.1%})" if choice.hypotheses else ""
-    yield f"{name}: scored {choice.scored} of {choice.hypotheses} hypotheses{share}"
-    bound = weights.search.get(LAZY, {}).get(name)
-    if bound and margin < float("inf"):
-        yield (
-            f"on {weights.dev.path}, margin 1: {bound['scored']:.1%} scored,"
-            f" {bound['changed']:.2%} of the choices changed; of lists like these"
-            f" {bound['expected']:.2%} are expected to change"
-        )
+    if name in columns.values:
+        raise UserError(f"--lm {name}: --scores has a column of this name; leave one out")
+    computing, texts = fill(Computing, args), hypothesis_texts(nbests, written=False)
+    scorer = load(LMSpec.parse(lm), computing)
+    flat = score_texts(texts, scorer, computing)
+    counts = int(flat.unknown.sum()), int(flat.tokens.sum()) - len(texts)
+    warn_scored(args.nbest, texts, counts, scorer, lists=True)
+    tables, paths = {name: divide_scores(nbests, flat)}, {name: lm}
+    new = make_columns(tables, paths, nbests, args.nbest)
+    parts = ("values", "signatures", "paths", "tokens")
+    both = {part: {**getattr(columns, part), **getattr(new, part)} for part in parts}
+    plan = systems[None]
+    return replace(columns, **both), {None: replace(plan, columns=(*plan.columns, name))}
 
 
 def write_choice(args, nbests, lists, weights, system, warnings):
