@@ -163,7 +163,7 @@ class LM:
         """
         lists = list_nbests([nbest] if isinstance(nbest, NBest) else nbest, "nbest")
         if is_default(weights):
-            weights = load_weights(weights, lists, ScoreColumns({}, {}, {}, {}), "lm")
+            weights = load_weights(weights, lists, ScoreColumns({}, {}, {}), "lm")
         remedy = "read a file with lmtools.Weights.load(path)"
         check_kind(weights, Weights, "weights", "Weights", remedy=remedy)
         if not any(each.hyps for each in lists):

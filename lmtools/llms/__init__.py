@@ -1,5 +1,5 @@
-"""Large language models: behind a server that answers as OpenAI's completions do, or llama.cpp's or
-SGLang's own way, and in GGUF files.
+"""Large language models: behind a server that answers as OpenAI's completions do, and in GGUF
+files.
 """
 
 SERVER = (

@@ -58,7 +58,6 @@ def add_phrases(
         values={**columns.values, PHRASES: [table.log_prob[nbest.utt] for nbest in nbests]},
         signatures={**columns.signatures, PHRASES: table.signature},
         paths={**columns.paths, PHRASES: str(path)},
-        tokens={**columns.tokens, PHRASES: table.tokens},
         glossary=glossary,
     )
     return added, {

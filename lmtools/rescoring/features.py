@@ -90,21 +90,19 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of score files by name: log-probabilities (hypotheses,) a list, signature, path, and
-    tokens by utterance. `unchecked`: files that do not name their lists; `glossary`: what PHRASES
-    was made with.
+    """Columns of score files by name: log-probabilities (hypotheses,) a list, signature and path.
+    `unchecked`: files that do not name their lists; `glossary`: what PHRASES was made with.
     """
 
     values: Mapping[str, list[np.ndarray]]
     signatures: Mapping[str, Mapping]
     paths: Mapping[str, str]
-    tokens: Mapping[str, Mapping[str, np.ndarray]]
     unchecked: tuple[str, ...] = ()
     glossary: Any = None
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
         """Select columns, in the order of `names`."""
-        parts = (self.values, self.signatures, self.paths, self.tokens)
+        parts = (self.values, self.signatures, self.paths)
         unchecked = tuple(name for name in self.unchecked if name in names)
         chosen = ({name: part[name] for name in names} for part in parts)
         return ScoreColumns(*chosen, unchecked, self.glossary if PHRASES in names else None)
@@ -143,7 +141,6 @@ def make_columns(
         },
         {name: table.signature for name, table in tables.items()},
         paths,
-        {name: table.tokens for name, table in tables.items()},
         unchecked=tuple(name for name, table in tables.items() if table.lists is None),
     )
 

@@ -67,7 +67,7 @@ class Chooser:
         self.path, self.computing = path, computing
         self.told: set[str] = set()  # models of which it is said that they hardly know a word
         names = {name: [] for name in specs}
-        self.weights = load_weights(path, PROBE, ScoreColumns(names, {}, {}, {}))
+        self.weights = load_weights(path, PROBE, ScoreColumns(names, {}, {}))
         self.columns = [name for name in self.weights.features if summed(name) in specs]
         unused = [name for name in specs if name not in map(summed, self.columns)]
         if unused:
@@ -78,7 +78,7 @@ class Chooser:
         self.scorers = scorers or {name: load(spec, computing) for name, spec in specs.items()}
         self.paths = {name: specs[summed(name)].lm for name in self.columns}
         self.signatures = {name: self.scorers[summed(name)].signature for name in self.columns}
-        given = ScoreColumns(dict.fromkeys(self.columns, ()), self.signatures, self.paths, {})
+        given = ScoreColumns(dict.fromkeys(self.columns, ()), self.signatures, self.paths)
         self.warnings = check_signatures(self.weights, given, path)
 
     def answer(self, bodies: Sequence[bytes]) -> list[Answer | Exception]:
@@ -139,7 +139,7 @@ class Chooser:
             values[name] = [
                 log_prob / find_divisors(name, nbest, tokens) for nbest, log_prob, tokens in parts
             ]
-        columns = ScoreColumns(values, self.signatures, self.paths, {name: {} for name in values})
+        columns = ScoreColumns(values, self.signatures, self.paths)
         weights = self.weights
         if is_default(self.path):  # of whatever scores the lists have
             weights = load_weights(self.path, lists, columns)

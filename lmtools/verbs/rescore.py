@@ -117,7 +117,7 @@ def add_column(args, nbests, columns: ScoreColumns, systems) -> tuple[ScoreColum
     warn_scored(args.nbest, texts, counts, scorer, lists=True)
     tables, paths = {name: divide_scores(nbests, flat)}, {name: lm}
     new = make_columns(tables, paths, nbests, args.nbest)
-    parts = ("values", "signatures", "paths", "tokens")
+    parts = ("values", "signatures", "paths")
     both = {part: {**getattr(columns, part), **getattr(new, part)} for part in parts}
     plan = systems[None]
     return replace(columns, **both), {None: replace(plan, columns=(*plan.columns, name))}

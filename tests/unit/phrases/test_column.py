@@ -36,7 +36,7 @@ def draw_lists(seed, count=40, depth=5):
 def test_ends():
     # all lists the same in phrases: nothing is known, nothing is changed
     lists, glossary = draw_lists(1), make_glossary(["zanzibar"])
-    columns, _ = add_phrases((ScoreColumns({}, {}, {}, {}), {}), lists, glossary, "lists")
+    columns, _ = add_phrases((ScoreColumns({}, {}, {}), {}), lists, glossary, "lists")
     features = gather(lists, columns.values, "lists", [])
     harm = measure_harm(lists, columns.values["phrases"], glossary)
     note = bound_weights(features.column("am"), features, harm)
@@ -46,7 +46,7 @@ def test_ends():
 @pytest.mark.parametrize("seed", range(20))
 def test_bound(seed):
     lists, glossary = draw_lists(seed), make_glossary(["New York", "Kubernetes :2", "york times"])
-    columns, _ = add_phrases((ScoreColumns({}, {}, {}, {}), {}), lists, glossary, "lists")
+    columns, _ = add_phrases((ScoreColumns({}, {}, {}), {}), lists, glossary, "lists")
     features = gather(lists, columns.values, "lists", [])
     harm = measure_harm(lists, columns.values["phrases"], glossary)
     rest = features.column("am")
