@@ -69,6 +69,8 @@ def arguments(parser):
 
 def run(args):
     """Read, rescore, write, and say with which weights."""
+    if args.lm and args.experiment:
+        raise UserError("--experiment: --lm is for one system; score the columns by lmtools score")
     form = args.format or FORMATS.detect(args.nbest)
     nbests = read(args.nbest, form)
     if args.weights == PREFIX + WHISPER and form.partition(":")[0] in OTHERS:
@@ -104,8 +106,6 @@ def add_column(args, nbests, columns: ScoreColumns, systems) -> tuple[ScoreColum
     from lmtools.score import load, score_texts
     from lmtools.score.lists import hypothesis_texts, warn_scored
 
-    if args.experiment:
-        raise UserError("--experiment: --lm is for one system; score the columns by lmtools score")
     example = "write for instance --lm tta=exp/lm/tta"
     name, lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
     if name in columns.values:

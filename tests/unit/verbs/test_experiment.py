@@ -259,7 +259,7 @@ SCORE = "score --experiment x.yaml --lm LM/{lm} --nbest dev.jsonl --out x/{colum
         (
             "columns: {a: {}}\nsystems: {a: [a]}",
             "rescore --experiment x.yaml --nbest dev.jsonl --weights w --lm a=LM/tta --out o",
-            "--experiment: --lm leaves hypotheses without a score",
+            "--experiment: --lm is for one system",
         ),
         pytest.param(
             "vectors: {tta: {}}",
