@@ -463,5 +463,5 @@ def words(home):
     assert len(rows) == sum(len(network.spoken) for network in built)
     assert kaldi_text.read(home / "test.voted.txt").keys() == {one.utt for one in built}
     kaldi_text.write({network.utt: network.text for network in built}, home / "test.txt")
-    for name in ("test.txt", "test.lattices.txt", "test.more.txt"):
+    for name in ("test.txt", "test.lattices.txt"):
         assert improved(home, name)
