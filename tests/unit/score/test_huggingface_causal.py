@@ -10,6 +10,7 @@ import torch
 from scoring import ask, load_scorer
 
 from lmtools.base.errors import UserError
+from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.score import huggingface, load, score_texts
 from lmtools.score.trees import SentenceTree, cut_parts
 
@@ -124,7 +125,9 @@ def test_products_in_bfloat16(tmp_path):
     model = save(tmp_path, "gemma3")
     found, scorer = score(tmp_path, precision="bfloat16")
     np.testing.assert_allclose(found.log_prob, own_scores(model), rtol=0.03, atol=0.5)
-    assert scorer.shares and scorer.output.matrix(torch.bfloat16).weight is not None
+    assert scorer.shares
+    if onednn_computes_bfloat16():  # elsewhere nothing is packed
+        assert scorer.output.matrix(torch.bfloat16).weight is not None
     assert scorer.model.get_input_embeddings().weight.dtype == torch.float32
 
 

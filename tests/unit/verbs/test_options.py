@@ -34,8 +34,7 @@ def test_options_of_the_normaliser(words, expected):
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["lattice rescore l --text o", "tune --nbest n --out w --form interpolation", "score --intact"],
+    "command", ["lattice rescore l --nbest-o o", "tune --nbest n --out w --fol 5", "score --writ"]
 )
 def test_an_option_is_given_by_its_whole_name(command, capsys):
     """So that a new option never changes what a command of before says."""
