@@ -434,7 +434,7 @@ def export(home):
     ):
         assert main(command.split()) == 0
     yield
-    made = ("words.arpa/lm.arpa", "causal.hf/model.safetensors", "causal.onnx/model.onnx")
+    made = ("words.arpa", "causal.hf/model.safetensors", "causal.onnx/model.onnx")
     assert all((home / name).exists() for name in (*made, "card/README.md"))
 
 
