@@ -151,17 +151,26 @@ class Layout:
 
     def find_break(self, first: int, end: int) -> int | None:
         """Return where the second line begins (`end`: one line holds all), None where two lines
-        cannot: lines of equal length, rather after a comma.
+        cannot: lines of equal length, rather after a comma. Segments that no blank and no comma
+        parts have a line each.
         """
+        places = range(first + 1, end)
         if self.columns(first, end) <= COLUMNS:
-            return end
+            places = [place for place in places if self.runs_on(place)]
+            if not places:
+                return end
         places = [
             (abs(self.columns(first, place) - self.columns(place, end)) - bonus, place)
-            for place in range(first + 1, end)
+            for place in places
             if max(self.columns(first, place), self.columns(place, end)) <= COLUMNS
             for bonus in [12 * (self.units[place - 1].ends or self.units[place - 1].halts)]
         ]
         return min(places)[1] if places else None
+
+    def runs_on(self, place: int) -> bool:
+        """Return whether a segment begins at a unit of which nothing in the text tells."""
+        before = self.units[place - 1]
+        return before.last and not self.units[place].space and not (before.ends or before.halts)
 
     def fits(self, first: int, end: int) -> bool:
         """Return whether units may stand together: no pause before the last, time and lines."""
