@@ -383,6 +383,7 @@ def full(tmp_path, server, shell, make_recipe):
     shutil.copytree(STUDIES, home / "studies")
     shutil.copytree(STUDIES.with_name("conf"), home / "conf")
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
+    shutil.copytree(REPOSITORY / "conf", tmp_path / "conf")
     (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
     (www / "11").mkdir()
     (www / "12").mkdir()

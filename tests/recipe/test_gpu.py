@@ -39,7 +39,9 @@ def loan(copied, shell):
         write(home / f"books/{case}/text", (f"{one['utt']} {one['ref']}" for one in lists))
     for part in ("dev", "test"):
         for name in ("stsb", "sick"):
-            pairs = (f"{a}\t{b}\t{n}" for n, (a, b) in enumerate(itertools.pairwise(text[:6])))
+            pairs = (
+                f"{a}\t{b}\t{2 * n % 5}" for n, (a, b) in enumerate(itertools.pairwise(text[:6]))
+            )
             write(home / f"pairs/{name}/{part}/pairs.tsv", pairs)
     write(gbw / "tiny/grids/one.yaml", [yaml.safe_dump(GRID)])
     write(gbw / "tiny/gcnn.yaml", [yaml.safe_dump(GCNN)])

@@ -147,7 +147,7 @@ def read_lists(path: str) -> list[NBest]:
 
     nbests = []
     for nbest in jsonl.read(path):
-        merged = merge_equal(rewrite_list(nbest, change, change, keep=True), str, path)
+        merged = merge_equal(rewrite_list(nbest, change, change, keep=True), str)
         hyps = [replace(hyp, scores={"am": hyp.scores["am"]}) for hyp in merged.hyps]
         nbests.append(replace(merged, hyps=tuple(hyps)))
     return nbests

@@ -106,7 +106,7 @@ def given(corpus: str, out: Path, directory: Path) -> None:
         header, *rows = (line for _, line in read_lines(whole[0]))
         for name in names:
             pairs.read(whole[0], f"sick:set={SETS[name]}")  # says what is wrong with it
-            place = header.split("\t").index(pairs.SET)
+            place = header.split("\t").index(pairs.SET[0])
             own = [row for row in rows if row.split("\t")[place].lower() == SETS[name]]
             with atomic_text(out / name) as stream:
                 stream.writelines(f"{row}\n" for row in (header, *own))

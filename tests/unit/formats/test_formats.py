@@ -68,7 +68,7 @@ def test_detect_finds_directories_and_leaves_standard_input(tmp_path):
 @pytest.mark.parametrize(
     ("refs", "message"),
     [
-        ({"s_a": "x"}, "n: 1 of 2 utterances have no reference in r \\(first 's_b'\\); make"),
+        ({"s_a": "x"}, "n: 1 of 2 utterances have no reference in r .first .s_b..; exchange"),
         (
             {"x_a": "x", "s_c": "x"},
             "n: 2 of 2 utterances have no reference in r .first 's_a', there 'x_a'.; make the ids"

@@ -141,7 +141,7 @@ def main(directory: str, speech: str, name: str, *rows: str) -> None:
                         for at, one in enumerate(found)
                     ])  # fmt: skip
             seconds = (searched + time.process_time() - begin) / sum(map(len, held))
-            flat = [edits.merge_equal(one, str, speech) for some in lists for one in some]
+            flat = [edits.merge_equal(one, str) for some in lists for one in some]
             best = rescore(flat, "default:whisper", {"lm": lm.score_lists(flat)})
             chosen = {one.utt: one.hyps[0].text for one in best}
             kinds = (
