@@ -16,6 +16,7 @@ from lmtools.evaluate.significance import TESTS
 from lmtools.rescoring.defaults import DEFAULTS, LM, PREFIX, WHISPER
 from lmtools.rescoring.weights import Weights
 from lmtools.score.load import check_packages
+from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
 from lmtools.verbs.rescue_inputs import (
     NGRAM,
@@ -65,7 +66,7 @@ def arguments(parser):
     parser.add("--weights", choices=[default], metavar=default, help=help_text)
     parser.add("--format")
     help_text = "words.txt of Kaldi's lattices (default: beside them, or in graph* beside that)"
-    parser.add("--words", metavar="F", help=help_text)
+    parser.add("--words", metavar="F", help=Rare(help_text))
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
     help_text = "how text and lists are written (default: found out; none: as they are)"
@@ -79,7 +80,7 @@ def arguments(parser):
     parser.add("--metric", default=None, help=f"{help_text} languages without blanks)")
     parser.add("--out", metavar="DIR", help="directory to write")
     help_text = "print also each command and what it says"
-    parser.add_argument("--verbose", action="store_true", help=help_text)
+    parser.add_argument("--verbose", action="store_true", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
 
 

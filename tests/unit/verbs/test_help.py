@@ -30,7 +30,8 @@ def printed(capsys, *words: str) -> str:
 
 
 def name(action: argparse.Action) -> str:
-    return action.option_strings[-1]
+    words = [word for word in action.option_strings if word[:5] != "--no-"]
+    return words[-1]
 
 
 def named(text: str) -> set[str]:
