@@ -21,7 +21,7 @@ from lmtools.report.table import NONE, Table, markdown
 from lmtools.rescoring.experiment import read_experiment
 
 FIRST_PASS, SOURCE, GENERAL = "first-pass", "source", "-general"
-COLORS = {"n-gram": "#b5530d", "neural": "#1f6fb5", "mixed +": "#7a3fa0", "first": "#555b66"}
+COLORS = {"n-gram": "#b5530d", "neural": "#1f6fb5", "mixed +": "#7a3fa0", "tuned": "#555b66"}
 Wers = Mapping[str, Mapping[str, float]]  # by size, then by system
 
 
