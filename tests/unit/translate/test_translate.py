@@ -22,7 +22,7 @@ from lmtools.text.corpus import binarise_pairs
 from lmtools.text.subword import BOS, EOS, SPECIALS, UNK, train
 from lmtools.train import train as train_lm
 from lmtools.translate import verb
-from lmtools.translate.search import Beam, search
+from lmtools.translate.search import Beam, Finished, search
 
 LINES = sentences(9, 3, longest=6)
 
@@ -195,7 +195,7 @@ def test_hypotheses_of_equal_text_are_one(copier):
     ids = subword.encode("the")
     letters = [subword.vocabulary.index(piece) for piece in ("▁", *"the")]
     assert subword.decode(letters) == subword.decode(ids) == "the" and letters != ids
-    found = [verb.Finished(-1.0, -2.0, tuple(letters)), verb.Finished(-1.5, -4.0, tuple(ids))]
+    found = [Finished(-1.0, -2.0, tuple(letters)), Finished(-1.5, -4.0, tuple(ids))]
     (hyp,) = verb.merge_texts(subword, found)
     assert hyp.text == "the" and hyp.scores == {"am": -2.0, "norm": -1.0}
 
@@ -246,7 +246,7 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
         searched.extend(ids)
         return search(scorer, ids, *how)
 
-    monkeypatch.setattr(verb, "search", counting)
+    monkeypatch.setattr("lmtools.translate.search.search", counting)
     assert translate(files, lm, "--set", "batch=4", "--ref", f"{files}/lines") == 0
     assert len(searched) == 9 - kept // 4 * 4 - (kept == 9)
     again = list(jsonl.read(files / "o.jsonl"))
